@@ -1,0 +1,2 @@
+export type { Cell, CellDriver, CellEnd, CellFacts, HostFact, HostReport, OwnerIdentity, SweepReport } from './driver.ts';
+export { planBundleCell, planHash, planRunCell } from './plan.ts';

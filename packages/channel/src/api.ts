@@ -1,0 +1,89 @@
+import type { Duplex } from 'node:stream';
+
+/**
+ * Limits of one connection, enforced by the receiving end. Breaking one is `CHANNEL_ABUSE`; bytes that are no valid
+ * frame are `CHANNEL_CORRUPTED`. The defaults are those of docs/channel.md.
+ */
+export interface ChannelLimits {
+  /** Streams open at once. */
+  maxStreams: number;
+  /** Payload of one frame. */
+  maxFrameBytes: number;
+  /** OPEN frames in any one second. */
+  maxOpensPerSecond: number;
+  /** JSON head of a request or an answer. */
+  maxHeadBytes: number;
+  /** Unread bytes that a stream, and the connection, may have on their way. */
+  streamWindowBytes: number;
+  connectionWindowBytes: number;
+}
+
+export interface RequestHead {
+  method: string;
+  /** Absolute URL; its authority tells the control plane from the rest. */
+  url: string;
+  /** Lower-case names. */
+  headers: { [name: string]: string };
+}
+
+export interface ResponseHead {
+  status: number;
+  headers: { [name: string]: string };
+}
+
+/** How a connection ended. `closed`: the other side closed its end between frames. */
+export type ChannelEnd =
+  | { kind: 'closed' }
+  | { kind: 'abuse'; rule: string; detail: string }
+  | { kind: 'corrupted'; detail: string }
+  | { kind: 'lost'; detail: string };
+
+/** The sending half of a stream. */
+export interface BodyWriter {
+  /** Resolves when the bytes are handed to the transport within credit; rejects when the stream was reset or the connection ended. */
+  write(chunk: Uint8Array): Promise<void>;
+  end(): void;
+}
+
+/** A request as the guest sees it. */
+export interface ClientStream extends BodyWriter {
+  readonly response: Promise<ResponseHead>;
+  /** The answer's body. Reading gives credit, so an unread body stops its sender. */
+  readonly body: AsyncIterable<Uint8Array>;
+  reset(reason: string): void;
+}
+
+/** A request as the host sees it. */
+export interface ServerStream extends BodyWriter {
+  readonly id: number;
+  readonly head: RequestHead;
+  readonly body: AsyncIterable<Uint8Array>;
+  /** Once, before the first write. */
+  respond(head: ResponseHead): void;
+  reset(reason: string): void;
+  /** Aborted when the other side resets the stream or the connection ends. */
+  readonly signal: AbortSignal;
+}
+
+export interface ChannelClient {
+  /** @throws Error when the connection has ended or the stream limit is reached. */
+  open(head: RequestHead): ClientStream;
+  readonly ended: Promise<ChannelEnd>;
+  close(): void;
+}
+
+export interface ChannelServer {
+  /** Round trip in ms; rejects when the connection ends. Diagnosis only: a busy guest cannot answer. */
+  ping(): Promise<number>;
+  readonly ended: Promise<ChannelEnd>;
+  /** Resets every stream, refuses new ones, ends the transport. */
+  close(): void;
+  readonly stats: { bytesIn: number; bytesOut: number; streams: number };
+}
+
+export type ConnectClient = (transport: Duplex, limits?: Partial<ChannelLimits>) => ChannelClient;
+export type ServeChannel = (
+  transport: Duplex,
+  onStream: (stream: ServerStream) => void,
+  limits?: Partial<ChannelLimits>,
+) => ChannelServer;

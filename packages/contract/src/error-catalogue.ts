@@ -1,0 +1,118 @@
+/**
+ * Every error code of the product, once. `docs/errors.md` is generated from this table.
+ *
+ * `exit` is the exit status of the CLI when the code ends a command: 1 the thing itself failed, 2 bad input and nothing
+ * started, 3 this host cannot, 4 refused, 70 our defect, 130 interrupted. `kind` tells what a caller can do: `user` mends
+ * the input, `host` mends the machine, `retry` may try again, `final` must not, `defect` is ours to mend.
+ */
+export interface ErrorEntry {
+  exit: 1 | 2 | 3 | 4 | 70 | 130;
+  kind: 'user' | 'host' | 'retry' | 'final' | 'defect';
+  summary: string;
+  hint: string;
+}
+
+const entry = (exit: ErrorEntry['exit'], kind: ErrorEntry['kind'], summary: string, hint: string): ErrorEntry => ({
+  exit,
+  kind,
+  summary,
+  hint,
+});
+
+export const errorCatalogue = {
+  // Command line and configuration
+  USAGE: entry(2, 'user', 'The command line is not valid.', 'Run the command with --help.'),
+  INPUT_UNREADABLE: entry(2, 'user', 'The input could not be read.', 'Pass JSON text, or @file with a readable JSON file.'),
+  INPUT_NOT_JSON: entry(2, 'user', 'The input is not valid JSON.', 'Check the input with a JSON parser.'),
+  CONFIG_INVALID: entry(2, 'user', 'The configuration file is not valid.', 'Run glovebox init in an empty data directory to see a commented one.'),
+  ALREADY_EXISTS: entry(2, 'user', 'The target is already there; nothing was changed.', 'Choose another name, or remove it first.'),
+  NOT_FOUND: entry(2, 'user', 'There is no such thing.', 'List what is there and check the spelling.'),
+  INTERRUPTED: entry(130, 'retry', 'Interrupted.', 'Run the command again.'),
+  INTERNAL: entry(70, 'defect', 'An unexpected condition: a defect of Glovebox.', 'Report it with the text above.'),
+
+  // Data directory and store
+  DATA_DIR_UNUSABLE: entry(3, 'host', 'The data directory cannot be used.', 'Check its owner, mode (0700) and free space, or set --data-dir.'),
+  DISK_FULL: entry(3, 'host', 'The disk is full.', 'Free some space; glovebox left nothing half-written.'),
+  STORE_CORRUPTED: entry(3, 'host', 'The database is damaged.', 'Restore a backup of glovebox.db.'),
+  STORE_TOO_NEW: entry(3, 'host', 'The database was written by a newer Glovebox.', 'Use the newer version.'),
+  STORE_BUSY: entry(1, 'retry', 'Another process holds the database.', 'Try again.'),
+  BLOB_CORRUPTED: entry(1, 'final', 'A stored file does not match its digest.', 'Restore it from a backup; the record itself is intact.'),
+
+  // Host
+  HOST_UNSUPPORTED: entry(3, 'host', 'This host lacks something that a cell needs.', 'Run glovebox doctor.'),
+  RUNTIME_MISSING: entry(3, 'host', 'No OCI runtime was found.', 'Install crun (or runc): apt-get install crun.'),
+  RUNTIME_BROKEN: entry(3, 'host', 'The OCI runtime failed.', 'Run glovebox doctor.'),
+  USERNS_UNAVAILABLE: entry(3, 'host', 'User namespaces are not available.', 'Set user.max_user_namespaces above 0.'),
+  CGROUP_UNAVAILABLE: entry(3, 'host', 'No cgroup hierarchy with memory, cpu and pids can be written.', 'Run as root, or delegate a cgroup.'),
+  PRIVILEGE_MISSING: entry(3, 'host', 'Cells need root on this host.', 'Run as root.'),
+  UID_RANGE_EXHAUSTED: entry(3, 'retry', 'Every host uid for cells is in use.', 'Wait for cells to end, or run glovebox doctor.'),
+  IMAGE_MISSING: entry(3, 'host', 'The image is not there.', 'Run glovebox image build.'),
+  IMAGE_CORRUPTED: entry(3, 'host', 'The image on disk differs from its digest.', 'Run glovebox image build --force.'),
+  IMAGE_BUILD_FAILED: entry(3, 'host', 'The image could not be built.', 'Run glovebox doctor.'),
+
+  // Node package and manifest
+  PACKAGE_INVALID: entry(2, 'user', 'The node package is not valid.', 'See the findings.'),
+  PACKAGE_FILE_MISSING: entry(2, 'user', 'A required file of the node package is missing.', 'Run glovebox node new in an empty directory to see a complete one.'),
+  PACKAGE_FILE_REFUSED: entry(2, 'user', 'The node package holds something that is not a plain file or directory.', 'Remove links, devices, sockets and pipes.'),
+  PACKAGE_NAME_REFUSED: entry(2, 'user', 'A file name in the node package cannot be used.', 'Use UTF-8 names of at most 255 bytes that do not differ in case alone.'),
+  PACKAGE_TOO_LARGE: entry(2, 'user', 'The node package is over a size limit.', 'At most 256 files, 2 MiB each, 32 MiB in all.'),
+  PACKAGE_JSON_INVALID: entry(2, 'user', 'package.json is not valid.', 'It needs name, version and license; dependencies are exact or ranges of the registry.'),
+  MANIFEST_INVALID: entry(2, 'user', 'node.json is not valid.', 'See docs/stages/author.md for every field.'),
+  LOCKFILE_MISSING: entry(2, 'user', 'package.json has dependencies but there is no package-lock.json.', 'Run npm install --package-lock-only in the package.'),
+  LOCKFILE_INVALID: entry(2, 'user', 'package-lock.json is not valid or does not match package.json.', 'Run npm install --package-lock-only in the package.'),
+  LOCKFILE_ENTRY_REFUSED: entry(2, 'user', 'A lockfile entry is not a registry package with a sha512 integrity.', 'Use plain registry packages.'),
+  SCHEMA_UNSUPPORTED: entry(2, 'user', 'A schema uses a keyword or form that is not supported.', 'See docs/stages/author.md for the keywords.'),
+  SCHEMA_TOO_COSTLY: entry(2, 'user', 'Checking a value against its schema took too long or too much memory.', 'Simplify the schema.'),
+  INPUT_INVALID: entry(2, 'user', 'The input does not match the schema of the node.', 'See the place.'),
+  CONFIG_VALUE_INVALID: entry(2, 'user', 'The config does not match the schema of the node.', 'See the place.'),
+
+  // Dependencies and build
+  REGISTRY_UNAVAILABLE: entry(1, 'retry', 'The package registry did not answer.', 'Check npm config get registry and the network, then try again.'),
+  DEPENDENCY_NOT_FOUND: entry(2, 'user', 'The registry has no such package version.', 'Check package-lock.json.'),
+  DEPENDENCY_INTEGRITY: entry(2, 'final', 'A package does not have the integrity that the lockfile names.', 'Do not run it. Find out why it differs.'),
+  DEPENDENCY_REFUSED: entry(2, 'user', 'A package holds something that is refused.', 'Use another package.'),
+  ARCHIVE_REFUSED: entry(2, 'user', 'An archive holds an entry that is refused, or is over a limit.', 'Use another package.'),
+  BUILD_FAILED: entry(1, 'user', 'The bundler reported errors.', 'See the findings.'),
+  BUNDLE_TOO_LARGE: entry(2, 'user', 'The bundle is over its limit.', 'At most 16 MiB. Drop dependencies.'),
+
+  // Attempt: what the node did
+  NODE_FAILED: entry(1, 'user', 'The node threw an error.', 'See the logs of the run.'),
+  NODE_LOAD_FAILED: entry(1, 'user', 'The bundle could not be loaded.', 'See the logs of the run.'),
+  NODE_NOT_A_HANDLER: entry(1, 'user', 'The default export is not a node.', 'Use export default defineNode(async (ctx) => …).'),
+  NODE_EXITED: entry(1, 'user', 'The node ended its process before it gave a result.', 'Return the output; do not call process.exit.'),
+  NODE_CRASHED: entry(1, 'user', 'The process of the node was killed by a signal of its own making.', 'See the logs of the run.'),
+  NODE_NEVER_SETTLED: entry(1, 'user', 'The handler can never settle: nothing is left that could wake it.', 'Await something that ends.'),
+  OUTPUT_NOT_JSON: entry(1, 'user', 'The output holds a value that JSON has not.', 'Convert BigInt, Date, Map, undefined and NaN; break cycles.'),
+  OUTPUT_INVALID: entry(1, 'user', 'The output does not match the schema of the node.', 'See the place.'),
+  OUTPUT_TOO_LARGE: entry(1, 'user', 'The output is over its limit.', 'Raise resources.output, or write a file.'),
+  FILES_LIMIT: entry(1, 'user', 'The files of the run are over their limit.', 'Raise capabilities.files.'),
+  FILES_NOT_DECLARED: entry(1, 'user', 'The node wrote a file but declares no capabilities.files.', 'Declare capabilities.files.'),
+  FILE_NAME_REFUSED: entry(1, 'user', 'The name of a file is refused.', 'Use letters, digits, dot, underscore and hyphen; at most 128 characters.'),
+  NOT_AVAILABLE_YET: entry(1, 'user', 'This part of the context is not available yet.', 'It comes with a later version.'),
+  API_PROHIBITED: entry(1, 'user', 'A prohibited API was used.', 'Use what ctx offers.'),
+
+  // Attempt: how it was ended
+  TIMED_OUT: entry(1, 'retry', 'The attempt passed its deadline and was killed.', 'Raise resources.timeout, or do less.'),
+  OUT_OF_MEMORY: entry(1, 'user', 'The cell used all of its memory and was killed.', 'Raise resources.memory, or hold less at a time.'),
+  PIDS_EXCEEDED: entry(1, 'user', 'The cell hit its limit of processes and threads.', 'Raise resources.pids.'),
+  SCRATCH_FULL: entry(1, 'user', 'The scratch directory is full.', 'Raise capabilities.scratch.maxBytes, or write less.'),
+  LOG_FLOOD: entry(1, 'user', 'The cell wrote far more log than its limit and was killed.', 'Log less.'),
+  CANCELLED: entry(1, 'final', 'The attempt was cancelled.', 'Start another.'),
+  CHANNEL_ABUSE: entry(1, 'user', 'The cell broke a limit of the channel and was killed.', 'Open fewer requests at a time and log less.'),
+  CHANNEL_CORRUPTED: entry(1, 'user', 'The cell wrote something else to the channel and was killed.', 'Do not write to file descriptors that are not yours.'),
+  CHANNEL_CLOSED: entry(1, 'retry', 'The channel closed before the answer came.', 'See the state of the attempt.'),
+  CELL_BOOT_FAILED: entry(3, 'host', 'The cell did not come up.', 'Run glovebox doctor.'),
+  CELL_LOST: entry(1, 'retry', 'The host lost the cell while it ran.', 'Try again.'),
+
+  // Records
+  RECEIPT_UNREADABLE: entry(2, 'user', 'The file is not a receipt.', 'Pass the receipt of a run, or a run id.'),
+  RECEIPT_SIGNATURE: entry(1, 'final', 'The signature does not match.', 'The receipt was changed after it was signed. Do not trust it.'),
+  RECEIPT_KEY_UNKNOWN: entry(1, 'final', 'The receipt is signed by a key that is not pinned.', 'Pass the key that you trust with --key.'),
+  RECEIPT_INVALID: entry(1, 'final', 'The receipt is signed but its content is not valid.', 'Do not trust it.'),
+  RECEIPT_MISMATCH: entry(1, 'final', 'The receipt does not match the record that it stands for.', 'The record was changed. Do not trust it.'),
+  KEY_UNUSABLE: entry(3, 'host', 'The signing key cannot be used.', 'Check keys/ in the data directory.'),
+} as const satisfies Record<string, ErrorEntry>;
+
+export type ErrorCode = keyof typeof errorCatalogue;
+
+export const errorCodes = Object.keys(errorCatalogue) as ErrorCode[];

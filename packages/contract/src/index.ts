@@ -1,0 +1,19 @@
+export * from './control.ts';
+export { type ErrorCode, type ErrorEntry, errorCatalogue, errorCodes } from './error-catalogue.ts';
+export { type ErrorData, GloveboxError, type GloveboxErrorOptions, type Place, toErrorData } from './errors.ts';
+export type { Finding } from './finding.ts';
+export * from './ids.ts';
+export { type Json, type JsonLimits, jsonTextDepth, parseJson } from './json.ts';
+export {
+  defaultScratchBytes,
+  type Manifest,
+  manifestJsonSchema,
+  manifestLimits,
+  manifestSchema,
+  type RunLimits,
+  runLimits,
+} from './manifest.ts';
+export { type CellPlan, type CellRole, cellPlanSchema, planCeilings } from './plan.ts';
+export * from './receipt.ts';
+export * from './run.ts';
+export { formatDuration, formatSize, parseDuration, parseSize } from './units.ts';

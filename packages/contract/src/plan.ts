@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { idPatterns } from './ids.ts';
+
+/** Ceilings that a driver checks by itself, whatever the caller says. Bytes, milliseconds, cores. */
+export const planCeilings = {
+  cpu: 8,
+  memoryBytes: 4096 * 1024 * 1024,
+  pids: 512,
+  scratchBytes: 2048 * 1024 * 1024,
+  scratchInodes: 262_144,
+  openFiles: 1024,
+  lifetimeMs: 30 * 60_000,
+} as const;
+
+/**
+ * Everything that decides what a cell is, as data. It names no mount, device, environment variable, argument or network:
+ * a driver fixes those, so a plan cannot ask for them. Its hash (canonical JSON, sha256) stands in the receipt.
+ */
+export const cellPlanSchema = z.strictObject({
+  schema: z.literal('glovebox.cell-plan/1'),
+  /** `run`: the harness with a node. `bundle`: unpacks packages, then becomes esbuild. `probe`: tells what a cell is. */
+  role: z.enum(['run', 'bundle', 'probe']),
+  /** Isolation class. `ns`: namespaces, cgroups and seccomp on the host's kernel. */
+  class: z.enum(['ns']),
+  image: z.string().regex(idPatterns.digest),
+  limits: z.strictObject({
+    /** Cores once the job is dispatched. While it boots, only code of ours runs and a cell may use `bootCpu`. */
+    cpu: z.number().min(0.05).max(planCeilings.cpu),
+    bootCpu: z.number().min(0.05).max(planCeilings.cpu),
+    /** Memory without swap, tmpfs included. */
+    memoryBytes: z.int().min(32 * 1024 * 1024).max(planCeilings.memoryBytes),
+    pids: z.int().min(16).max(planCeilings.pids),
+    scratchBytes: z.int().min(4096).max(planCeilings.scratchBytes),
+    scratchInodes: z.int().min(16).max(planCeilings.scratchInodes),
+    openFiles: z.int().min(64).max(planCeilings.openFiles),
+    /** From boot to kill, whatever happens: the backstop behind the deadline of the attempt. */
+    lifetimeMs: z.int().min(1000).max(planCeilings.lifetimeMs),
+  }),
+});
+
+export type CellPlan = z.infer<typeof cellPlanSchema>;
+export type CellRole = CellPlan['role'];

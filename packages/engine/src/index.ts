@@ -1,0 +1,2 @@
+export type * from './ports.ts';
+export type * from './records.ts';

@@ -1,0 +1,112 @@
+import type { FileRecord, Finding, InstanceId, Json, LogRecord, Manifest } from '@glovebox/contract';
+import type { Attempt, AttemptEnd, JournalEntry, RunRecord, RunSummary } from './records.ts';
+
+/** Runs and their journal. Every method is one transaction; a transition that does not fit the state changes nothing. */
+export interface RunStore {
+  /** Write a run in state QUEUED with its first attempt, and its journal entries. */
+  create(run: RunRecord, attempt: Attempt): Promise<void>;
+  /** QUEUED → RUNNING. */
+  begin(attemptId: string, startedAtMs: number): Promise<'begun' | 'stale'>;
+  /** QUEUED or RUNNING → an end state, with everything that is known of the attempt. */
+  finish(attemptId: string, end: AttemptEnd): Promise<'finished' | 'stale'>;
+  /** Attempts that are not ended and whose owner is among `deadOwners` become LOST. @returns their ids. */
+  markLost(isDead: (owner: Attempt['owner']) => boolean, atMs: number): Promise<string[]>;
+  appendLogs(attemptId: string, records: LogRecord[]): Promise<void>;
+  list(query: { project: string; limit: number; before?: string; node?: string; state?: string }): Promise<RunSummary[]>;
+  get(project: string, runId: string): Promise<{ run: RunRecord; attempts: Attempt[] } | undefined>;
+  /** In order of arrival. `after` is the sequence number of the last record already read. */
+  logs(attemptId: string, after?: number, limit?: number): Promise<(LogRecord & { seq: number })[]>;
+  journal(runId: string): Promise<JournalEntry[]>;
+  close(): Promise<void>;
+}
+
+/** Bytes by digest. */
+export interface BlobStore {
+  /** Store at most `maxBytes`; nothing is kept when the source is longer or fails. @throws GloveboxError `FILES_LIMIT`, `DISK_FULL`. */
+  put(source: AsyncIterable<Uint8Array>, maxBytes: number): Promise<{ digest: string; sizeBytes: number }>;
+  /** @throws GloveboxError `NOT_FOUND`, `BLOB_CORRUPTED` (checked as it streams). */
+  read(digest: string): AsyncIterable<Uint8Array>;
+  has(digest: string): Promise<boolean>;
+}
+
+export interface PackageRequest {
+  name: string;
+  version: string;
+  /** Subresource Integrity, sha512. */
+  integrity: string;
+}
+
+/** Package tarballs. The URL is computed from registry, name and version; nothing of a lockfile is followed. */
+export interface PackageSource {
+  /**
+   * The bytes, checked against the integrity that the registry's metadata and the lockfile agree on.
+   * @throws GloveboxError `REGISTRY_UNAVAILABLE`, `DEPENDENCY_NOT_FOUND`, `DEPENDENCY_INTEGRITY`.
+   */
+  tarball(request: PackageRequest): Promise<Uint8Array>;
+}
+
+/** The images, unpacked on this machine. */
+export interface ImageStore {
+  /** @throws GloveboxError `IMAGE_MISSING`. */
+  current(kind: ImageKind): Promise<ImageInfo>;
+  /** Build what is missing; with `force`, build and compare again. */
+  build(options: { force?: boolean; onProgress?: (line: string) => void }): Promise<ImageInfo[]>;
+}
+
+export type ImageKind = 'runtime' | 'builder';
+
+export interface ImageInfo {
+  kind: ImageKind;
+  /** sha256 of the image's config, which holds the digest of every layer: the image id. */
+  digest: string;
+  sizeBytes: number;
+  createdAtMs: number;
+  /** Name and version of what is in it, such as node, guest, esbuild. */
+  contents: { [name: string]: string };
+  rootfs: string;
+}
+
+/**
+ * Checks values against schemas of authors in a killable child of its own. One judge serves one run.
+ */
+export interface ValueJudge {
+  /** Check the schemas themselves. Empty when they are fine. */
+  checkSchemas(): Promise<Finding[]>;
+  /** @returns what does not fit, at most 20 places; empty when all does. @throws GloveboxError `SCHEMA_TOO_COSTLY`. */
+  check(which: 'input' | 'config' | 'output', valueText: string): Promise<Finding[]>;
+  /** Map the positions in a stack of the bundle to the author's files. Returns it unchanged when that fails. */
+  mapStack(stack: string, sourceMapText: string): Promise<string>;
+  close(): void;
+}
+
+export type OpenJudge = (schemas: { input: Json; config: Json; output: Json }) => ValueJudge;
+
+/** Signs receipts with the instance's key. */
+export interface ReceiptSigner {
+  readonly instance: InstanceId;
+  readonly keyId: string;
+  sign(payload: Uint8Array): Promise<Uint8Array>;
+}
+
+/** A node package as read from disk, in one snapshot of bytes. */
+export interface NodePackage {
+  manifest: Manifest;
+  name: string;
+  version: string;
+  license: string;
+  /** Path in the package, with `/`, to its bytes; sorted by path. */
+  files: ReadonlyMap<string, Uint8Array>;
+  /** sha256 of the canonical file list. */
+  revision: string;
+  dependencies: LockedPackage[];
+}
+
+export interface LockedPackage {
+  /** Where it goes, such as `node_modules/a/node_modules/b`. */
+  path: string;
+  name: string;
+  version: string;
+  integrity: string;
+}
+
+export type { FileRecord };
