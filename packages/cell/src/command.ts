@@ -1,0 +1,63 @@
+import type { CellPlan } from '@glovebox/contract';
+
+/** Paths inside an image. The builder image is the runtime image and more. */
+export const cellPaths = {
+  node: '/usr/bin/node',
+  harness: '/glovebox/harness.cjs',
+  probe: '/glovebox/probe.cjs',
+  /** Makes single system calls and tells their results; see sysprobe.ts. */
+  sysprobe: '/glovebox/sysprobe',
+  builder: '/glovebox/builder.cjs',
+  esbuild: '/toolchain/esbuild',
+  /** The SDK as a package directory that the bundler resolves `@glovebox/sdk` to. */
+  sdk: '/toolchain/sdk',
+  /** The one writable place: a tmpfs, noexec, limited in bytes and inodes. */
+  scratch: '/tmp',
+} as const;
+
+/** The whole environment of a cell. */
+export const cellEnvironment: Readonly<Record<string, string>> = {
+  HOME: cellPaths.scratch,
+  LANG: 'C.UTF-8',
+  PATH: '/usr/bin',
+  TMPDIR: cellPaths.scratch,
+  TZ: 'UTC',
+};
+
+/** The container's own uid and gid. On the host they are mapped to a pair that no other live cell has. */
+export const cellUid = 65532;
+
+/** The file descriptor of the channel in a cell. */
+export const channelFd = 3;
+
+/** What V8's heap may take of the cell's memory: the rest is for code, buffers, stacks and the scratch tmpfs. */
+function heapMiB(plan: CellPlan): number {
+  const { memoryBytes, scratchBytes } = plan.limits;
+  return Math.max(24, Math.floor((memoryBytes - scratchBytes) / (1024 * 1024)) - 40);
+}
+
+/**
+ * argv of the cell's first process. Node's permission model is hygiene here, not a wall: it refuses workers, child
+ * processes, addons and files outside; the namespaces, cgroups and seccomp are the wall. `--allow-net` is there for
+ * adopting the channel's descriptor and is dropped by the harness before any author code.
+ */
+export function cellCommand(plan: CellPlan): string[] {
+  if (plan.role === 'run') {
+    return [
+      cellPaths.node,
+      '--permission',
+      '--allow-fs-read=/glovebox/',
+      `--allow-fs-read=${cellPaths.scratch}/`,
+      `--allow-fs-write=${cellPaths.scratch}/`,
+      '--allow-net',
+      '--no-experimental-ffi',
+      '--disable-warning=ExperimentalWarning',
+      '--disallow-code-generation-from-strings',
+      '--max-semi-space-size=16',
+      `--max-old-space-size=${heapMiB(plan)}`,
+      cellPaths.harness,
+    ];
+  }
+  const script = plan.role === 'bundle' ? cellPaths.builder : cellPaths.probe;
+  return [cellPaths.node, '--no-experimental-ffi', '--disallow-code-generation-from-strings', script];
+}
