@@ -73,6 +73,8 @@ export const errorCatalogue = {
   DEPENDENCY_REFUSED: entry(2, 'user', 'A package holds something that is refused.', 'Use another package.'),
   ARCHIVE_REFUSED: entry(2, 'user', 'An archive holds an entry that is refused, or is over a limit.', 'Use another package.'),
   BUILD_FAILED: entry(1, 'user', 'The bundler reported errors.', 'See the findings.'),
+  BUILD_TIMED_OUT: entry(1, 'user', 'Bundling took too long and was stopped.', 'Drop dependencies, or use smaller ones.'),
+  BUILD_OUT_OF_MEMORY: entry(1, 'user', 'The builder cell used all of its memory and was killed.', 'Drop dependencies, or use smaller ones.'),
   BUNDLE_TOO_LARGE: entry(2, 'user', 'The bundle is over its limit.', 'At most 16 MiB. Drop dependencies.'),
 
   // Attempt: what the node did
