@@ -30,6 +30,11 @@ export const errorCatalogue = {
   INTERRUPTED: entry(130, 'retry', 'Interrupted.', 'Run the command again.'),
   INTERNAL: entry(70, 'defect', 'An unexpected condition: a defect of Glovebox.', 'Report it with the text above.'),
 
+  // Setup of a clone
+  SETUP_CONSENT_NEEDED: entry(2, 'user', 'Packages of the system are missing and nobody agreed to install them; nothing was installed.', 'Run the command with --yes.'),
+  SETUP_INSTALL_FAILED: entry(3, 'host', 'Something that is needed could not be installed.', 'See what npm or apt-get says, and check the network.'),
+  SETUP_BUSY: entry(3, 'retry', 'Another setup holds the clone or the package manager for too long.', 'See what that process is doing, then try again.'),
+
   // Data directory and store
   DATA_DIR_UNUSABLE: entry(3, 'host', 'The data directory cannot be used.', 'Check its owner, mode (0700) and free space, or set --data-dir.'),
   DISK_FULL: entry(3, 'host', 'The disk is full.', 'Free some space; glovebox left nothing half-written.'),
