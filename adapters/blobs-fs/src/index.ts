@@ -1,0 +1,1 @@
+export { createBlobStore } from './blob-store.ts';
