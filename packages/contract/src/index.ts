@@ -1,4 +1,5 @@
 export * from './build-control.ts';
+export * from './build-limits.ts';
 export * from './control.ts';
 export { type ErrorCode, type ErrorEntry, errorCatalogue, errorCodes } from './error-catalogue.ts';
 export { type ErrorData, GloveboxError, type GloveboxErrorOptions, type Place, toErrorData } from './errors.ts';

@@ -1,0 +1,59 @@
+/**
+ * The control plane of a builder cell: the two requests to `control.invalid` that the builder makes over the channel
+ * before it replaces itself by the bundler. What comes back is checked here: the builder has read hostile archives.
+ *
+ * The answer to `inputs` is a sequence of records: the length of a JSON header (4 bytes, little endian), the header (a
+ * BuildInput), and, but for `end`, as many bytes of content as its `sizeBytes` says. `end` is the last one.
+ */
+export const buildControlPaths = {
+  /** GET; the records described above. */
+  inputs: '/inputs',
+  /** POST, exactly one; the body is an UnpackReport. 204: become the bundler. 409: there is nothing more to do. */
+  unpacked: '/unpacked',
+} as const;
+
+/** Limits of a build. Bytes of content; the cell's plan has those of the process. */
+export const buildLimits = {
+  /** JSON header of one input record. */
+  headerBytes: 8 * 1024,
+  authorFiles: 1024,
+  authorBytes: 64 * 1024 * 1024,
+  packages: 2000,
+  /** One dependency's archive, as downloaded. */
+  archiveBytes: 32 * 1024 * 1024,
+  /** All of them. The host holds these in memory. */
+  archivesBytes: 128 * 1024 * 1024,
+  /** One archive, inflated. */
+  unpackedBytes: 64 * 1024 * 1024,
+  /** An archive may always inflate to the floor, and to this many times its own size. */
+  inflateRatio: 200,
+  inflateFloorBytes: 8 * 1024 * 1024,
+  /** Entries of one archive. */
+  entries: 20_000,
+  /** All archives together: the scratch directory of the cell holds them. */
+  totalUnpackedBytes: 320 * 1024 * 1024,
+  totalEntries: 100_000,
+  /** A path in an archive or in the author's package, in bytes of UTF-8. */
+  pathBytes: 1024,
+  nameBytes: 255,
+  pathDepth: 32,
+  /** package.json of a dependency. */
+  packageJsonBytes: 1024 * 1024,
+  reportBytes: 512 * 1024,
+  findings: 100,
+  bundleBytes: 16 * 1024 * 1024,
+  sourceMapBytes: 64 * 1024 * 1024,
+  metafileBytes: 8 * 1024 * 1024,
+} as const;
+
+export type BuildInput =
+  | { kind: 'file'; path: string; sizeBytes: number }
+  | {
+      kind: 'package';
+      /** Where it goes, such as `node_modules/a/node_modules/b`. */
+      path: string;
+      name: string;
+      version: string;
+      sizeBytes: number;
+    }
+  | { kind: 'end' };
