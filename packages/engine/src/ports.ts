@@ -1,4 +1,4 @@
-import type { FileRecord, Finding, InstanceId, Json, LogRecord, Manifest } from '@glovebox/contract';
+import type { FileRecord, InstanceId, LogRecord } from '@glovebox/contract';
 import type { Attempt, AttemptEnd, JournalEntry, RunRecord, RunSummary } from './records.ts';
 
 /** Runs and their journal. Every method is one transaction; a transition that does not fit the state changes nothing. */
@@ -66,21 +66,6 @@ export interface ImageInfo {
   rootfs: string;
 }
 
-/**
- * Checks values against schemas of authors in a killable child of its own. One judge serves one run.
- */
-export interface ValueJudge {
-  /** Check the schemas themselves. Empty when they are fine. */
-  checkSchemas(): Promise<Finding[]>;
-  /** @returns what does not fit, at most 20 places; empty when all does. @throws GloveboxError `SCHEMA_TOO_COSTLY`. */
-  check(which: 'input' | 'config' | 'output', valueText: string): Promise<Finding[]>;
-  /** Map the positions in a stack of the bundle to the author's files. Returns it unchanged when that fails. */
-  mapStack(stack: string, sourceMapText: string): Promise<string>;
-  close(): void;
-}
-
-export type OpenJudge = (schemas: { input: Json; config: Json; output: Json }) => ValueJudge;
-
 /** Signs receipts with the instance's key. */
 export interface ReceiptSigner {
   readonly instance: InstanceId;
@@ -88,25 +73,5 @@ export interface ReceiptSigner {
   sign(payload: Uint8Array): Promise<Uint8Array>;
 }
 
-/** A node package as read from disk, in one snapshot of bytes. */
-export interface NodePackage {
-  manifest: Manifest;
-  name: string;
-  version: string;
-  license: string;
-  /** Path in the package, with `/`, to its bytes; sorted by path. */
-  files: ReadonlyMap<string, Uint8Array>;
-  /** sha256 of the canonical file list. */
-  revision: string;
-  dependencies: LockedPackage[];
-}
-
-export interface LockedPackage {
-  /** Where it goes, such as `node_modules/a/node_modules/b`. */
-  path: string;
-  name: string;
-  version: string;
-  integrity: string;
-}
-
+export type { LockedPackage, NodePackage, OpenJudge, ReadResult, ValueJudge } from '@glovebox/validate';
 export type { FileRecord };
