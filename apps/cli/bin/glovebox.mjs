@@ -1,0 +1,47 @@
+#!/usr/bin/env node
+// Plain launcher: runs under any Node.js from 20 on, and hands over to the pinned one where its own is too old or where
+// the environment would slow or steer it. Nothing but this file runs under the other Node.js.
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+const args = process.argv.slice(2);
+
+if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  process.stdout.write(`glovebox ${version}\n`);
+} else {
+  launch();
+}
+
+function launch() {
+  const entry = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+  const { NODE_OPTIONS: _options, NODE_EXTRA_CA_CERTS: extraCa, NODE_PATH: _path, ...env } = process.env;
+  if (extraCa !== undefined && env.GLOVEBOX_EXTRA_CA === undefined) env.GLOVEBOX_EXTRA_CA = extraCa;
+  env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../../../node_modules/.cache/glovebox-compile', import.meta.url));
+  const child = spawn(pinnedNode(), ['--disallow-code-generation-from-strings', '--disable-warning=ExperimentalWarning', entry, ...args], {
+    stdio: 'inherit',
+    env,
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  child.on('error', (error) => {
+    process.stderr.write(`error HOST_UNSUPPORTED: the pinned Node.js does not start: ${error.message}\n  hint: run npm ci\n`);
+    process.exitCode = 3;
+  });
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exitCode = code ?? 70;
+    else process.kill(process.pid, signal === 'SIGINT' ? 'SIGINT' : 'SIGKILL');
+  });
+}
+
+function pinnedNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > 24 || (major === 24 && minor >= 15)) return process.execPath;
+  try {
+    return createRequire(import.meta.url).resolve(`node-linux-${process.arch}/bin/node`);
+  } catch {
+    process.stderr.write(`error HOST_UNSUPPORTED: Node.js ${process.versions.node} is too old and no pinned one is installed\n  hint: run npm ci\n`);
+    process.exit(3);
+  }
+}

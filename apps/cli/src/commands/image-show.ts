@@ -1,0 +1,19 @@
+import { formatSize } from '@glovebox/contract';
+import type { CommandContext } from '../commands.ts';
+import { loadConfig } from '../config.ts';
+import { openImages } from '../local-engine.ts';
+
+export async function run({ args, output }: CommandContext): Promise<number> {
+  const images = await openImages(await loadConfig(args.global.dataDir));
+  const shown = [await images.current('runtime'), await images.current('builder')];
+  if (args.options.verify === true) for (const { kind } of shown) await images.verify(kind);
+  output.result({ images: shown, verified: args.options.verify === true }, () =>
+    shown
+      .map(({ kind, digest, sizeBytes, createdAtMs, contents, rootfs }) => {
+        const parts = Object.entries(contents).map(([name, version]) => `    ${name.padEnd(24)} ${version}`);
+        return `${kind}  ${digest}\n    ${formatSize(sizeBytes)}, made ${new Date(createdAtMs).toISOString()}\n    ${rootfs}\n${parts.join('\n')}`;
+      })
+      .join('\n\n'),
+  );
+  return 0;
+}

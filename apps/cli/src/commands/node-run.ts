@@ -1,0 +1,77 @@
+import { formatDuration, formatSize, GloveboxError, type Json, type LogRecord } from '@glovebox/contract';
+import { runTrial, type TrialResult } from '@glovebox/engine';
+import { usage } from '../args.ts';
+import type { CommandContext } from '../commands.ts';
+import { loadConfig } from '../config.ts';
+import { localActor, openLocalEngine } from '../local-engine.ts';
+import { jsonText, paint } from '../output.ts';
+import { projectOf } from '../project.ts';
+import { errorLines, logText, stateText } from '../run-text.ts';
+import { readValue, withTextFields } from '../values.ts';
+
+const stepTexts: Record<string, string> = {
+  read: 'reading the package',
+  check: 'checking schemas, input and config',
+  restore: 'fetching dependencies',
+  bundle: 'bundling in a builder cell',
+  boot: 'booting a cell',
+  load: 'loading the bundle',
+  run: 'running',
+  teardown: 'removing the cell',
+};
+
+export async function run({ args, output, signal }: CommandContext): Promise<number> {
+  const { options } = args;
+  if (options.trial !== true) throw usage('node run', 'a directory runs as a trial only: add --trial');
+  const inputText = await withTextFields(await readValue('input', options.input as string | undefined), options['input-text'] as string[] | undefined);
+  const configText = await readValue('config', options.config as string | undefined);
+  const project = projectOf(args);
+  const config = await loadConfig(args.global.dataDir);
+  const { engine, close } = await openLocalEngine(config);
+  try {
+    await engine.images.current('builder').catch(async (error: unknown) => {
+      if (!GloveboxError.is(error, 'IMAGE_MISSING')) throw error;
+      await engine.images.build({ onProgress: (line) => output.progress(line) });
+    });
+    const result = await runTrial(
+      engine,
+      { project, actor: localActor(), packageDir: args.positionals[0] as string, inputText, configText },
+      {
+        onStep: (step, detail) => {
+          output.progress(paint('dim', `· ${stepTexts[step] ?? step}${detail === undefined ? '' : ` ${detail}`}`, process.stderr));
+          output.event({ event: 'step', step, ...(detail === undefined ? {} : { detail }) });
+        },
+        onRun: (ids) => output.event({ event: 'run', ...ids }),
+        onLog: (record: LogRecord) => {
+          output.progress(logText(record));
+          output.event({ event: 'log', ...record });
+        },
+        onProgress: (progress) => {
+          const percent = progress.fraction === undefined ? '' : `${Math.round(progress.fraction * 100)} % `;
+          output.progress(paint('dim', `· ${percent}${progress.message ?? ''}`, process.stderr));
+          output.event({ event: 'progress', ...progress });
+        },
+      },
+      signal,
+    );
+    const { run: id, attempt, state, output: value, error, digest, receiptDigest, phasesMs, peaks, files } = result;
+    output.result({ run: id, attempt, state, output: value, error, digest, receiptDigest, phasesMs, peaks, files }, () => (value === null && state !== 'SUCCEEDED' ? '' : jsonText(value as Json, 2)));
+    output.progress(summary(result));
+    if (signal.aborted) return 130;
+    return state === 'SUCCEEDED' ? 0 : 1;
+  } finally {
+    await close();
+  }
+}
+
+function summary(result: TrialResult): string {
+  const { phasesMs: phases, peaks, limits } = result;
+  const lines = [
+    `${stateText(result.state, process.stderr)}  ${result.node.id}@${result.node.version}  boot ${formatDuration(phases.boot)}, load ${formatDuration(phases.load)}, run ${formatDuration(phases.run)}, teardown ${formatDuration(phases.teardown)}`,
+    ...(result.error ? [errorLines(result.error)] : []),
+    `  memory ${peaks.memoryBytes === null ? 'unknown' : formatSize(peaks.memoryBytes)} of ${formatSize(limits.memoryBytes + limits.scratchBytes)}, pids ${peaks.pids ?? 'unknown'} of ${limits.pids}, output ${formatSize(peaks.outputBytes)} of ${formatSize(limits.outputBytes)}`,
+    ...result.files.map((file) => `  file ${file.name}  ${formatSize(file.sizeBytes)}  ${file.mediaType}`),
+    `  run ${result.run}  receipt ${result.receiptDigest}`,
+  ];
+  return lines.join('\n');
+}

@@ -1,0 +1,44 @@
+import { attemptStates, formatDuration, idPatterns } from '@glovebox/contract';
+import { isDead } from '@glovebox/engine/host';
+import { usage } from '../args.ts';
+import type { CommandContext } from '../commands.ts';
+import { loadConfig } from '../config.ts';
+import { openStore } from '../local-engine.ts';
+import { table } from '../output.ts';
+import { projectOf } from '../project.ts';
+
+export async function run({ args, output }: CommandContext): Promise<number> {
+  const { limit: limitText, before, node, state } = args.options as Record<string, string | undefined>;
+  const limit = limitText === undefined ? 20 : Number(limitText);
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw usage('run list', `--limit ${limitText} is not a number from 1 to 1000`);
+  if (before !== undefined && !idPatterns.run.test(before)) throw usage('run list', `--before ${before} is not a run id`);
+  const known = state === undefined ? undefined : attemptStates.find((name) => name === state.toUpperCase());
+  if (state !== undefined && known === undefined) throw usage('run list', `--state ${state} is none of ${attemptStates.join(', ')}`);
+  const config = await loadConfig(args.global.dataDir);
+  const store = await openStore(config, { inThread: true });
+  try {
+    await store.markLost(isDead, Date.now());
+    const runs = await store.list({
+      project: projectOf(args),
+      limit,
+      ...(before === undefined ? {} : { before }),
+      ...(node === undefined ? {} : { node }),
+      ...(known === undefined ? {} : { state: known }),
+    });
+    output.result({ runs }, () => {
+      if (runs.length === 0) return 'No runs.';
+      const rows = runs.map((run) => [
+        run.id,
+        `${run.node.id}@${run.node.version}`,
+        run.state,
+        run.errorCode === null || run.errorCode === run.state ? '' : run.errorCode,
+        new Date(run.createdAtMs).toISOString().replace('T', ' ').slice(0, 19),
+        run.durationMs === null ? '' : formatDuration(run.durationMs),
+      ]);
+      return table(['run', 'node', 'state', 'error', 'created (UTC)', 'duration'], rows, ['duration']);
+    });
+    return 0;
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,93 @@
+import { formatDuration, formatSize, type Json, type LogRecord } from '@glovebox/contract';
+import { isDead } from '@glovebox/engine/host';
+import type { CommandContext } from '../commands.ts';
+import { loadConfig } from '../config.ts';
+import { GloveboxError } from '@glovebox/contract';
+import { openStore } from '../local-engine.ts';
+import { jsonText, paint, printable, waterfall } from '../output.ts';
+import { findRun } from '../project.ts';
+import { errorLines, logText, stateText } from '../run-text.ts';
+
+const shownLogLines = 50;
+const shownValueChars = 2000;
+
+export async function run({ args, output }: CommandContext): Promise<number> {
+  const store = await openStore(await loadConfig(args.global.dataDir), { inThread: true });
+  try {
+    await store.markLost(isDead, Date.now());
+    const { run, attempts, last } = await findRun(store, args);
+    const end = last.end;
+    if (args.options.receipt === true) {
+      if (!end?.receiptText) throw new GloveboxError('NOT_FOUND', { message: `Run ${run.id} has no receipt.`, hint: 'Only attempts that had a cell have one.' });
+      process.stdout.write(end.receiptText);
+      return 0;
+    }
+    const logs: LogRecord[] = (await store.logs(last.id)).map(({ seq: _seq, ...record }) => record);
+    const parse = (text: string | null): Json => (text === null ? null : (JSON.parse(text) as Json));
+    const document = {
+      run: run.id,
+      attempt: last.id,
+      state: last.state,
+      node: run.node,
+      project: run.project,
+      mode: run.mode,
+      actor: run.actor,
+      createdAt: new Date(run.createdAtMs).toISOString(),
+      endedAt: end ? new Date(end.endedAtMs).toISOString() : null,
+      input: parse(run.inputText),
+      config: parse(run.configText),
+      output: parse(end?.outputText ?? null),
+      error: end?.error ?? null,
+      digest: end?.bundleDigest ?? null,
+      image: end?.imageDigest ?? null,
+      receiptDigest: end?.receiptDigest ?? null,
+      phasesMs: end?.phasesMs ?? null,
+      peaks: end?.peaks ?? null,
+      limits: run.limits,
+      files: end?.files ?? [],
+      logs,
+      logTruncated: end?.logTruncated ?? false,
+      attempts: attempts.map(({ id, number, state }) => ({ id, number, state })),
+      journal: await store.journal(run.id),
+    };
+    output.result(document, () => {
+      const parts = [
+        `${paint('bold', run.id)}  ${stateText(last.state)}`,
+        `  node      ${run.node.id}@${run.node.version}  ${run.node.revision.slice(0, 19)}…`,
+        `  created   ${document.createdAt} by ${run.actor}`,
+        ...(end?.bundleDigest ? [`  bundle    ${end.bundleDigest}`] : []),
+        ...(end?.receiptDigest ? [`  receipt   ${end.receiptDigest}`] : []),
+      ];
+      if (end) {
+        parts.push('', paint('bold', 'phases'), waterfall(end.phasesMs));
+        const { memoryBytes, pids, outputBytes } = end.peaks;
+        parts.push(
+          '',
+          paint('bold', 'peaks'),
+          `  memory    ${memoryBytes === null ? 'unknown' : formatSize(memoryBytes)} of ${formatSize(run.limits.memoryBytes + run.limits.scratchBytes)}`,
+          `  pids      ${pids ?? 'unknown'} of ${run.limits.pids}`,
+          `  output    ${formatSize(outputBytes)} of ${formatSize(run.limits.outputBytes)}`,
+          `  time      ${formatDuration(end.phasesMs.load + end.phasesMs.run)} of ${formatDuration(run.limits.timeoutMs)}`,
+        );
+      }
+      parts.push('', paint('bold', 'input'), value(document.input), paint('bold', 'config'), value(document.config));
+      if (end?.outputText != null) parts.push(paint('bold', 'output'), value(document.output));
+      if (end?.error) parts.push(paint('bold', 'error'), errorLines(end.error));
+      if (document.files.length > 0) {
+        parts.push(paint('bold', 'files'), ...document.files.map((file) => `  ${file.name}  ${file.mediaType}  ${formatSize(file.sizeBytes)}  ${file.digest}`));
+      }
+      parts.push(paint('bold', `logs (${logs.length})`), ...logs.slice(-shownLogLines).map((record) => `  ${logText(record)}`));
+      if (logs.length > shownLogLines) parts.push(`  … the last ${shownLogLines}; glovebox run logs ${run.id} has all`);
+      return parts.join('\n');
+    });
+    return 0;
+  } finally {
+    await store.close();
+  }
+}
+
+function value(json: Json): string {
+  const text = jsonText(json, 2);
+  const cut = text.length > shownValueChars ? `${text.slice(0, shownValueChars)}\n… ${text.length - shownValueChars} characters more; --json has all` : text;
+  return printable(cut).replace(/^/gm, '  ');
+}

@@ -1,0 +1,93 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { compareReceipt, verifyReceipt } from '@glovebox/artifact';
+import { GloveboxError, idPatterns } from '@glovebox/contract';
+import type { CommandContext } from '../commands.ts';
+import { dataDirOf, loadConfig } from '../config.ts';
+import { paint } from '../output.ts';
+
+const maxReceiptBytes = 4 * 1024 * 1024;
+
+export async function run({ args, output }: CommandContext): Promise<number> {
+  const target = args.positionals[0] as string;
+  const keys = await trustedKeys(args.options.key as string[] | undefined, dataDirOf(args.global.dataDir));
+  const ofRun = idPatterns.run.test(target);
+  const record = ofRun ? await recordOf(target, args) : undefined;
+  const bytes = record ? Buffer.from(record.receiptText) : await readReceipt(target);
+  const verified = verifyReceipt(bytes, { keys });
+  if (!verified.ok) throw GloveboxError.fromData(verified.error);
+  if (record) {
+    const mismatch = compareReceipt(verified.statement, record.digests);
+    if (mismatch) throw GloveboxError.fromData(mismatch);
+  }
+  const { predicate } = verified.statement;
+  const { observed } = predicate;
+  output.result({ verified: true, keyId: verified.keyId, comparedWithRecord: ofRun, statement: verified.statement }, () =>
+    [
+      `${paint('green', 'verified')}  key ${verified.keyId.slice(0, 16)}…${ofRun ? ', matches the record' : ''}`,
+      `  attempt   ${predicate.attempt} of ${predicate.run}`,
+      `  node      ${predicate.node.id}@${predicate.node.version}`,
+      `  bundle    ${predicate.node.bundle}`,
+      `  image     ${observed.image}`,
+      `  state     ${observed.state}${observed.errorCode ? ` ${observed.errorCode}` : ''}`,
+      `  cell      class ${observed.class}, ${observed.driver.name} by ${observed.driver.runtime} ${observed.driver.version}`,
+      `  in force  ${observed.properties.join(', ')}`,
+      `  egress    ${observed.egress.requests} requests`,
+    ].join('\n'),
+  );
+  return 0;
+}
+
+async function trustedKeys(files: string[] | undefined, dataDir: string): Promise<string[]> {
+  const paths = files ?? [join(dataDir, 'keys', 'signing.pub.pem')];
+  return Promise.all(
+    paths.map((path) =>
+      readFile(path, 'utf8').catch((error: unknown) => {
+        throw new GloveboxError(files ? 'INPUT_UNREADABLE' : 'KEY_UNUSABLE', {
+          message: `The key ${path} cannot be read.`,
+          hint: files ? 'Pass a public key in PEM.' : 'Pass the key that you trust with --key.',
+          place: { file: path },
+          cause: error,
+        });
+      }),
+    ),
+  );
+}
+
+async function readReceipt(path: string): Promise<Buffer> {
+  try {
+    if ((await stat(path)).size > maxReceiptBytes) throw new GloveboxError('RECEIPT_UNREADABLE', { message: `${path} is too large for a receipt.`, place: { file: path } });
+    return await readFile(path);
+  } catch (error) {
+    if (error instanceof GloveboxError) throw error;
+    throw new GloveboxError('INPUT_UNREADABLE', { message: `${path} cannot be read.`, hint: 'Pass a receipt file or a run id.', place: { file: path }, cause: error });
+  }
+}
+
+async function recordOf(id: string, args: CommandContext['args']) {
+  const [{ openStore }, { findRun }, { logDigest }] = await Promise.all([import('../local-engine.ts'), import('../project.ts'), import('@glovebox/engine')]);
+  const store = await openStore(await loadConfig(args.global.dataDir), { inThread: true });
+  try {
+    const { run, last } = await findRun(store, args);
+    if (!last.end?.receiptText) throw new GloveboxError('NOT_FOUND', { message: `Run ${id} has no receipt.`, hint: 'Only attempts that had a cell have one.' });
+    return {
+      receiptText: last.end.receiptText,
+      digests: {
+        attempt: last.id,
+        run: run.id,
+        state: last.state,
+        receiptDigest: last.end.receiptDigest,
+        inputText: run.inputText,
+        configText: run.configText,
+        outputText: last.end.outputText,
+        logDigest: logDigest(await store.logs(last.id)),
+        files: last.end.files,
+        node: run.node,
+        bundleDigest: last.end.bundleDigest,
+        imageDigest: last.end.imageDigest,
+      },
+    };
+  } finally {
+    await store.close();
+  }
+}

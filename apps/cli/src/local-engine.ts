@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+import type { Engine, ImageStore, RunStore } from '@glovebox/engine';
+import type { CellDriver } from '@glovebox/cell';
+import type { Config } from './config.ts';
+
+/** The engine in this process, and how to close it. */
+export interface LocalEngine {
+  engine: Engine;
+  close(): Promise<void>;
+}
+
+/** Who acts when the CLI works without a server. */
+export function localActor(): string {
+  return `local:uid=${process.getuid?.() ?? 0}`;
+}
+
+/**
+ * Open everything that running a node takes. Attempts whose process died become LOST, and what dead processes left on
+ * this host is swept away, before anything new is made.
+ */
+export async function openLocalEngine(config: Config): Promise<LocalEngine> {
+  const [{ openInstance }, { createBlobStore }, { createPackageSource }, { createBundleCache, isDead }] = await Promise.all([
+    import('@glovebox/artifact'),
+    import('@glovebox/blobs-fs'),
+    import('@glovebox/registry-npm'),
+    import('@glovebox/engine'),
+  ]);
+  const instance = await openInstance(config.dataDir);
+  const [store, images, driver] = await Promise.all([openStore(config), openImages(config), openDriver(config, instance.instance)]);
+  try {
+    await store.markLost(isDead, Date.now());
+    await driver.sweep();
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  const engine: Engine = {
+    store,
+    images,
+    driver,
+    blobs: createBlobStore(join(config.dataDir, 'blobs')),
+    packages: createPackageSource({
+      cacheDir: join(config.dataDir, 'cache', 'packages'),
+      ...(config.registry === undefined ? {} : { registry: config.registry }),
+      ...(config.extraCa === undefined ? {} : { caFile: config.extraCa }),
+    }),
+    bundles: createBundleCache(join(config.dataDir, 'cache', 'bundles')),
+    signer: instance.signer,
+    now: Date.now,
+    monotonicMs: () => performance.now(),
+  };
+  return { engine, close: () => store.close() };
+}
+
+export async function openStore(config: Config, options: { inThread?: boolean } = {}): Promise<RunStore> {
+  const { openRunStore } = await import('@glovebox/store-sqlite');
+  return openRunStore(join(config.dataDir, 'glovebox.db'), options);
+}
+
+export async function openImages(config: Config): Promise<ImageStore> {
+  const { createImageStore } = await import('@glovebox/image-rootfs');
+  return createImageStore({ dataDir: config.dataDir });
+}
+
+export async function openDriver(config: Config, instance: string): Promise<CellDriver> {
+  const { createOciDriver } = await import('@glovebox/cell-oci');
+  return createOciDriver({
+    runDir: join(config.dataDir, 'run'),
+    instance,
+    rootfsOf: (digest: string) => join(config.dataDir, 'images', digest.slice('sha256:'.length), 'rootfs'),
+    ...(config.runtime === 'auto' ? {} : { runtime: config.runtime }),
+  });
+}

@@ -1,0 +1,267 @@
+import type { ServerStream } from '@glovebox/channel';
+import {
+  type CancelNotice,
+  cancelGraceMs,
+  controlAuthority,
+  controlPaths,
+  type ErrorCode,
+  type FileRecord,
+  fileNamePattern,
+  GloveboxError,
+  type GuestError,
+  guestErrorSchema,
+  type Job,
+  mediaTypePattern,
+  type Progress,
+  parseJson,
+  progressSchema,
+} from '@glovebox/contract';
+import type { BlobStore } from '../ports.ts';
+import type { LogIntake } from './log-intake.ts';
+
+/** Result of a cell: the output's JSON text as it came, or the error that the guest claims. */
+export type CellResult = { kind: 'output'; text: string } | { kind: 'error'; error: GuestError };
+
+export interface Violation {
+  code: ErrorCode;
+  detail: string;
+}
+
+export interface ControlPlaneOptions {
+  job: Job;
+  bundle: Uint8Array;
+  blobs: BlobStore;
+  logs: LogIntake;
+  onJobRequested: () => void;
+  onLoaded: () => void;
+  onProgress: (progress: Progress) => void;
+  onResult: (result: CellResult) => void;
+  /** The cell must die. May be called more than once; the first one counts. */
+  onViolation: (violation: Violation) => void;
+}
+
+const errorBodyBytes = 128 * 1024;
+const progressBodyBytes = 4096;
+const maxProgressReports = 10_000;
+const maxOutputDepth = 512;
+
+/**
+ * The host's side of one cell's requests. Whatever a request asks, it gets what this attempt's job grants and no more;
+ * a request that does not fit the order or the shape of docs/channel.md ends the attempt, since no harness of ours makes one.
+ *
+ * Egress is refused as a whole: every authority but the control plane's answers 403.
+ */
+export class ControlPlane {
+  readonly #options: ControlPlaneOptions;
+  readonly files: FileRecord[] = [];
+  #phase: 'booting' | 'dispatched' | 'loaded' | 'ended' = 'booting';
+  #jobStream: ServerStream | undefined;
+  #cancelStream: ServerStream | undefined;
+  #cancel: CancelNotice | undefined;
+  #logOpen = false;
+  #bundleSent = false;
+  #resultOpen = false;
+  #progressReports = 0;
+  #filesBytes = 0;
+  #filesOpen = 0;
+  #egressRequests = 0;
+
+  constructor(options: ControlPlaneOptions) {
+    this.#options = options;
+  }
+
+  /** Requests to anything but the control plane; all were refused. */
+  get egressRequests(): number {
+    return this.#egressRequests;
+  }
+
+  /** Answer the held job request. Call once, after the harness has asked. */
+  dispatch(nowMs: number, timeoutMs: number): void {
+    const stream = this.#jobStream;
+    if (stream === undefined || this.#phase !== 'booting') throw new Error('dispatched before the harness asked');
+    this.#phase = 'dispatched';
+    this.#answerJson(stream, 200, { ...this.#options.job, nowMs, timeoutMs });
+  }
+
+  /** Tell the node to stop. It has `cancelGraceMs`; the caller kills after that. */
+  cancel(reason: string): void {
+    this.#cancel ??= { reason: reason.slice(0, 500), graceMs: cancelGraceMs };
+    if (this.#cancelStream) this.#answerJson(this.#cancelStream, 200, this.#cancel);
+    this.#cancelStream = undefined;
+  }
+
+  /** From now on nothing is taken in: no file, no log, no second result. */
+  end(): void {
+    this.#phase = 'ended';
+  }
+
+  /** Take one request. Never throws. */
+  accept(stream: ServerStream): void {
+    this.#route(stream).catch((error: unknown) => {
+      if (stream.signal.aborted || this.#phase === 'ended') return;
+      if (GloveboxError.is(error)) this.#options.onViolation({ code: error.code, detail: error.message });
+      else this.#options.onViolation({ code: 'INTERNAL', detail: error instanceof Error ? error.message : String(error) });
+    });
+  }
+
+  async #route(stream: ServerStream): Promise<void> {
+    if (this.#phase === 'ended') return stream.reset('the attempt has ended');
+    const target = parseTarget(stream.head.url);
+    if (target === undefined) return this.#violate('a request has no valid URL');
+    if (target.authority !== controlAuthority) {
+      this.#egressRequests++;
+      return this.#refuse(stream, 403, 'NOT_AVAILABLE_YET');
+    }
+    const route = `${stream.head.method} ${target.path}`;
+    if (route === `GET ${controlPaths.job}`) return this.#job(stream);
+    if (route === `GET ${controlPaths.cancel}`) return this.#holdCancel(stream);
+    if (route === `POST ${controlPaths.log}`) return this.#log(stream);
+    if (this.#phase === 'booting') return this.#violate(`${route} before the job was dispatched`);
+    if (route === `GET ${controlPaths.bundle}`) return this.#bundle(stream);
+    if (route === `POST ${controlPaths.loaded}`) return this.#loaded(stream);
+    if (route === `POST ${controlPaths.progress}`) return this.#progress(stream);
+    if (route === `POST ${controlPaths.result}`) return this.#result(stream);
+    if (stream.head.method === 'PUT' && target.path.startsWith(controlPaths.files)) {
+      return this.#file(stream, target.path.slice(controlPaths.files.length));
+    }
+    return this.#refuse(stream, 404, 'NOT_FOUND');
+  }
+
+  async #job(stream: ServerStream): Promise<void> {
+    if (this.#jobStream) return this.#violate('the job was asked for twice');
+    this.#jobStream = stream;
+    this.#options.onJobRequested();
+  }
+
+  async #holdCancel(stream: ServerStream): Promise<void> {
+    if (this.#cancelStream) return this.#violate('cancel was asked for twice');
+    if (this.#cancel) this.#answerJson(stream, 200, this.#cancel);
+    else this.#cancelStream = stream;
+  }
+
+  async #log(stream: ServerStream): Promise<void> {
+    if (this.#logOpen) return this.#violate('a second log stream');
+    this.#logOpen = true;
+    await this.#options.logs.takeStream(stream.body);
+    if (!stream.signal.aborted) this.#answer(stream, 204);
+  }
+
+  async #bundle(stream: ServerStream): Promise<void> {
+    if (this.#bundleSent) return this.#violate('the bundle was asked for twice');
+    this.#bundleSent = true;
+    stream.respond({ status: 200, headers: { 'content-length': String(this.#options.bundle.byteLength) } });
+    await stream.write(this.#options.bundle);
+    stream.end();
+  }
+
+  async #loaded(stream: ServerStream): Promise<void> {
+    if (this.#phase !== 'dispatched') return this.#violate('loaded was told twice');
+    this.#phase = 'loaded';
+    this.#options.onLoaded();
+    this.#answer(stream, 204);
+  }
+
+  async #progress(stream: ServerStream): Promise<void> {
+    if (++this.#progressReports > maxProgressReports) return this.#violate('more than 10,000 progress reports');
+    const text = await readText(stream.body, progressBodyBytes);
+    const parsed = text === undefined ? undefined : parseJson(text, { maxBytes: progressBodyBytes, maxDepth: 4 });
+    const progress = parsed?.ok ? progressSchema.safeParse(parsed.value) : undefined;
+    if (!progress?.success) return this.#violate('a progress report is malformed');
+    this.#options.onProgress(progress.data);
+    this.#answer(stream, 204);
+  }
+
+  async #file(stream: ServerStream, name: string): Promise<void> {
+    const { filesBytes, filesCount } = this.#options.job.limits;
+    const mediaType = stream.head.headers['content-type'] ?? 'application/octet-stream';
+    if (filesCount === 0) return this.#refuse(stream, 403, 'FILES_NOT_DECLARED');
+    if (!fileNamePattern.test(name) || !mediaTypePattern.test(mediaType)) return this.#refuse(stream, 400, 'FILE_NAME_REFUSED');
+    if (this.files.some((file) => file.name === name)) return this.#refuse(stream, 409, 'FILE_NAME_REFUSED');
+    if (this.files.length + this.#filesOpen >= filesCount) return this.#refuse(stream, 413, 'FILES_LIMIT');
+    this.#filesOpen++;
+    // Bytes are counted as they come, over all files of the attempt, so parallel uploads cannot exceed the sum.
+    const counted = (async function* (this: ControlPlane) {
+      for await (const chunk of stream.body) {
+        this.#filesBytes += chunk.byteLength;
+        if (this.#filesBytes > filesBytes) throw new GloveboxError('FILES_LIMIT');
+        yield chunk;
+      }
+    }).call(this);
+    try {
+      const stored = await this.#options.blobs.put(counted, filesBytes);
+      if (stream.signal.aborted || this.#phase !== 'loaded') return;
+      if (this.files.some((file) => file.name === name)) return this.#refuse(stream, 409, 'FILE_NAME_REFUSED');
+      this.files.push({ name, mediaType, digest: stored.digest, sizeBytes: stored.sizeBytes });
+      this.#answerJson(stream, 201, stored);
+    } catch (error) {
+      if (GloveboxError.is(error, 'FILES_LIMIT')) return this.#refuse(stream, 413, 'FILES_LIMIT');
+      throw error;
+    } finally {
+      this.#filesOpen--;
+    }
+  }
+
+  async #result(stream: ServerStream): Promise<void> {
+    if (this.#resultOpen) return this.#violate('a second result');
+    this.#resultOpen = true;
+    const kind = stream.head.headers['glovebox-result'];
+    if (kind === 'output') {
+      const text = await readText(stream.body, this.#options.job.limits.outputBytes);
+      if (stream.signal.aborted) return;
+      if (text === undefined) return this.#options.onViolation({ code: 'OUTPUT_TOO_LARGE', detail: `over ${this.#options.job.limits.outputBytes} bytes` });
+      const parsed = parseJson(text, { maxBytes: this.#options.job.limits.outputBytes, maxDepth: maxOutputDepth });
+      if (!parsed.ok) return this.#options.onViolation({ code: 'OUTPUT_NOT_JSON', detail: parsed.detail });
+      return this.#options.onResult({ kind: 'output', text });
+    }
+    const text = kind === 'error' ? await readText(stream.body, errorBodyBytes) : undefined;
+    if (stream.signal.aborted) return;
+    const parsed = text === undefined ? undefined : parseJson(text, { maxBytes: errorBodyBytes, maxDepth: 64 });
+    const error = parsed?.ok ? guestErrorSchema.safeParse(parsed.value) : undefined;
+    if (!error?.success) return this.#violate('the result is malformed');
+    this.#options.onResult({ kind: 'error', error: error.data });
+  }
+
+  #violate(detail: string): void {
+    this.#options.onViolation({ code: 'CHANNEL_ABUSE', detail });
+  }
+
+  #answer(stream: ServerStream, status: number): void {
+    stream.respond({ status, headers: {} });
+    stream.end();
+  }
+
+  #answerJson(stream: ServerStream, status: number, value: unknown): void {
+    stream.respond({ status, headers: { 'content-type': 'application/json' } });
+    // A held stream may have been reset meanwhile; the answer is then nobody's loss.
+    stream.write(Buffer.from(JSON.stringify(value))).then(
+      () => stream.end(),
+      () => undefined,
+    );
+  }
+
+  #refuse(stream: ServerStream, status: number, code: ErrorCode): void {
+    this.#answerJson(stream, status, { code });
+  }
+}
+
+/** Authority and path of an absolute URL, taken literally: the harness sends them plain, so nothing is normalised. */
+function parseTarget(url: string): { authority: string; path: string } | undefined {
+  const match = /^https?:\/\/([^/?#]{1,300})(\/[^?#]*)?/.exec(url);
+  return match ? { authority: match[1] as string, path: match[2] ?? '/' } : undefined;
+}
+
+/** The whole body as UTF-8; undefined when it is longer than `maxBytes` or is not UTF-8. */
+async function readText(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) return undefined;
+    chunks.push(chunk);
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+  } catch {
+    return undefined;
+  }
+}

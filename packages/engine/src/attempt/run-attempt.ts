@@ -1,0 +1,272 @@
+import type { Cell, CellDriver, CellEnd, CellFacts } from '@glovebox/cell';
+import { serveChannel } from '@glovebox/channel';
+import {
+  type CellPlan,
+  cancelGraceMs,
+  type FileRecord,
+  GloveboxError,
+  type Job,
+  type LogRecord,
+  newCellId,
+  type Peaks,
+  type PhasesMs,
+  type Progress,
+} from '@glovebox/contract';
+import type { BlobStore } from '../ports.ts';
+import { type CellResult, ControlPlane, type Violation } from './control-plane.ts';
+import { LogIntake } from './log-intake.ts';
+import { decideOutcome, type Outcome } from './outcome.ts';
+
+/** A cell of ours asks for its job within this, or it did not come up. */
+const bootDeadlineMs = 20_000;
+/** A process that lost its channel is dead within this, or it is none that is dying. */
+const closedGraceMs = 2_000;
+
+export interface AttemptRequest {
+  plan: CellPlan;
+  /** The job but for what is known only at dispatch. */
+  job: Job;
+  bundle: Uint8Array;
+  cpu: number;
+  timeoutMs: number;
+}
+
+export interface AttemptPorts {
+  driver: CellDriver;
+  blobs: BlobStore;
+  now: () => number;
+  /** Milliseconds of a clock that never jumps. */
+  monotonicMs: () => number;
+}
+
+export interface AttemptEvents {
+  onPhase?: (phase: 'boot' | 'load' | 'run' | 'teardown') => void;
+  onLog?: (record: LogRecord) => void;
+  onProgress?: (progress: Progress) => void;
+}
+
+export interface AttemptReport extends Outcome {
+  facts: CellFacts;
+  end: CellEnd;
+  phasesMs: Omit<PhasesMs, 'queue'>;
+  peaks: Peaks;
+  files: FileRecord[];
+  logBytes: number;
+  logTruncated: boolean;
+  logDigest: string;
+  egressRequests: number;
+  startedAtMs: number;
+  endedAtMs: number;
+}
+
+/**
+ * One attempt: boot a fresh cell, hand it its job, take what it says, and see it dead.
+ *
+ * Resolves only when every process of the cell is confirmed dead, however the attempt ends; an aborted `signal` tells the
+ * node first and kills it `cancelGraceMs` later.
+ *
+ * @throws GloveboxError as CellDriver.boot does, and `CELL_BOOT_FAILED` when the harness does not ask for its job.
+ */
+export async function runAttempt(
+  request: AttemptRequest,
+  ports: AttemptPorts,
+  events: AttemptEvents = {},
+  signal?: AbortSignal,
+): Promise<AttemptReport> {
+  const marks = new PhaseMarks(ports.monotonicMs);
+  const startedAtMs = ports.now();
+  events.onPhase?.('boot');
+  const cell = await ports.driver.boot(request.plan, newCellId());
+  const attempt = new LiveAttempt(cell, request, ports, events, marks);
+  const cancel = (): void => attempt.cancel(cancelReason(signal));
+  signal?.addEventListener('abort', cancel, { once: true });
+  if (signal?.aborted) cancel();
+  try {
+    const { outcome, end } = await attempt.settle();
+    return {
+      ...outcome,
+      facts: cell.facts,
+      end,
+      phasesMs: marks.phases(),
+      peaks: {
+        memoryBytes: end.peakMemoryBytes,
+        pids: end.peakPids,
+        outputBytes: outcome.outputText === null ? 0 : Buffer.byteLength(outcome.outputText),
+      },
+      files: attempt.control.files,
+      logBytes: attempt.logs.keptBytes,
+      logTruncated: attempt.logs.truncated,
+      logDigest: attempt.logs.digest(),
+      egressRequests: attempt.control.egressRequests,
+      startedAtMs,
+      endedAtMs: ports.now(),
+    };
+  } finally {
+    signal?.removeEventListener('abort', cancel);
+  }
+}
+
+function cancelReason(signal: AbortSignal | undefined): string {
+  const reason: unknown = signal?.reason;
+  return typeof reason === 'string' ? reason : 'cancelled';
+}
+
+class LiveAttempt {
+  readonly control: ControlPlane;
+  readonly logs: LogIntake;
+  readonly #cell: Cell;
+  readonly #request: AttemptRequest;
+  readonly #ports: AttemptPorts;
+  readonly #events: AttemptEvents;
+  readonly #marks: PhaseMarks;
+  #violation: Violation | undefined;
+  #result: CellResult | undefined;
+  #cancelled: string | undefined;
+  #dispatched = false;
+  #graceTimer: NodeJS.Timeout | undefined;
+  #bootTimer: NodeJS.Timeout | undefined;
+  #closedTimer: NodeJS.Timeout | undefined;
+
+  constructor(cell: Cell, request: AttemptRequest, ports: AttemptPorts, events: AttemptEvents, marks: PhaseMarks) {
+    this.#cell = cell;
+    this.#request = request;
+    this.#ports = ports;
+    this.#events = events;
+    this.#marks = marks;
+    this.logs = new LogIntake({
+      limitBytes: request.job.limits.logBytes,
+      now: ports.now,
+      onRecord: (record) => events.onLog?.(record),
+      onViolation: (violation) => this.#violate(violation),
+    });
+    this.control = new ControlPlane({
+      job: request.job,
+      bundle: request.bundle,
+      blobs: ports.blobs,
+      logs: this.logs,
+      onJobRequested: () => void this.#dispatch(),
+      onLoaded: () => {
+        marks.mark('loaded');
+        events.onPhase?.('run');
+      },
+      onProgress: (progress) => events.onProgress?.(progress),
+      onResult: (result) => this.#take(result),
+      onViolation: (violation) => this.#violate(violation),
+    });
+  }
+
+  cancel(reason: string): void {
+    if (this.#cancelled !== undefined) return;
+    this.#cancelled = reason;
+    this.control.cancel(reason);
+    // A cell that has no job yet has nothing to wind up.
+    this.#graceTimer = setTimeout(() => this.#cell.kill('cancelled'), this.#dispatched ? cancelGraceMs : 0);
+  }
+
+  async settle(): Promise<{ outcome: Outcome; end: CellEnd }> {
+    const channel = serveChannel(this.#cell.channel, (stream) => this.control.accept(stream));
+    const drained = Promise.all([
+      this.logs.takeRaw('stdout', this.#cell.stdout),
+      this.logs.takeRaw('stderr', this.#cell.stderr),
+    ]);
+    this.#bootTimer = setTimeout(() => {
+      if (!this.#dispatched) this.#cell.kill('violation');
+    }, bootDeadlineMs);
+    void channel.ended.then((ended) => {
+      if (ended.kind === 'abuse') this.#violate({ code: 'CHANNEL_ABUSE', detail: `${ended.rule}: ${ended.detail}` });
+      if (ended.kind === 'corrupted') this.#violate({ code: 'CHANNEL_CORRUPTED', detail: ended.detail });
+      if (this.#result === undefined) this.#marks.mark('over');
+      // A dying process loses its channel first, and what the kernel says of its death is the better evidence. One that
+      // lives on has closed its channel itself, and can do nothing more but burn.
+      this.#closedTimer = setTimeout(() => {
+        this.#violate({ code: 'CHANNEL_CORRUPTED', detail: 'the cell closed its channel' });
+      }, closedGraceMs);
+    });
+    const end = await this.#cell.ended;
+    clearTimeout(this.#graceTimer);
+    clearTimeout(this.#closedTimer);
+    clearTimeout(this.#bootTimer);
+    this.#marks.mark('over');
+    this.control.end();
+    await drained;
+    channel.close();
+    this.#marks.mark('dead');
+    if (!this.#dispatched && this.#cancelled === undefined) throw bootFailure(end, this.logs.stderrTail);
+    const outcome = decideOutcome({
+      violation: this.#violation,
+      result: this.#result,
+      cancelled: this.#cancelled,
+      end,
+      stderrTail: this.logs.stderrTail,
+      timeoutMs: this.#request.timeoutMs,
+    });
+    return { outcome, end };
+  }
+
+  async #dispatch(): Promise<void> {
+    if (this.#cancelled !== undefined) return;
+    this.#marks.mark('booted');
+    this.#events.onPhase?.('load');
+    try {
+      await this.#cell.dispatch({ cpu: this.#request.cpu, deadlineMs: this.#request.timeoutMs });
+      this.#dispatched = true;
+      this.control.dispatch(this.#ports.now(), this.#request.timeoutMs);
+    } catch {
+      // The cell died first, or its limits could not be set: either way it must not go on.
+      this.#cell.kill('violation');
+    }
+  }
+
+  #take(result: CellResult): void {
+    if (this.#result !== undefined || this.#violation !== undefined) return;
+    this.#result = result;
+    this.#over();
+    this.#cell.kill('done');
+  }
+
+  #violate(violation: Violation): void {
+    if (this.#violation !== undefined || this.#result !== undefined) return;
+    this.#violation = violation;
+    this.#over();
+    this.#cell.kill('violation');
+  }
+
+  #over(): void {
+    this.#marks.mark('over');
+    this.control.end();
+    this.#events.onPhase?.('teardown');
+  }
+}
+
+function bootFailure(end: CellEnd, stderrTail: string): GloveboxError {
+  if (end.error) return new GloveboxError(end.error.code, end.error);
+  const said = stderrTail.trim().split('\n').slice(-3).join(' ');
+  return new GloveboxError('CELL_BOOT_FAILED', {
+    message: `The cell ended (${end.cause}) before it asked for its job${said === '' ? '.' : `: ${said}`}`,
+  });
+}
+
+/** Moments of one attempt on a clock that never jumps. Each is set once. */
+class PhaseMarks {
+  readonly #now: () => number;
+  readonly #at = new Map<string, number>();
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.mark('start');
+  }
+
+  mark(name: 'start' | 'booted' | 'loaded' | 'over' | 'dead'): void {
+    if (!this.#at.has(name)) this.#at.set(name, this.#now());
+  }
+
+  phases(): Omit<PhasesMs, 'queue'> {
+    const start = this.#at.get('start') ?? 0;
+    const over = this.#at.get('over') ?? start;
+    const booted = this.#at.get('booted') ?? over;
+    const loaded = this.#at.get('loaded') ?? over;
+    const dead = this.#at.get('dead') ?? over;
+    const between = (from: number, to: number): number => Math.round(Math.max(0, to - from) * 100) / 100;
+    return { boot: between(start, booted), load: between(booted, loaded), run: between(loaded, over), teardown: between(over, dead) };
+  }
+}
