@@ -24,6 +24,6 @@ export const unpackReportSchema = z.strictObject({
   /** Findings beyond the limit, which are not listed. */
   moreFindings: count,
   /** Files that hold WebAssembly, whatever their name: refused only when the bundle takes one in. */
-  webAssembly: z.array(text(4096)).max(1000),
+  webAssembly: z.array(text(4096)).max(buildLimits.webAssemblyFiles),
 });
 export type UnpackReport = z.infer<typeof unpackReportSchema>;

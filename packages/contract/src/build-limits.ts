@@ -39,8 +39,9 @@ export const buildLimits = {
   pathDepth: 32,
   /** package.json of a dependency. */
   packageJsonBytes: 1024 * 1024,
-  reportBytes: 512 * 1024,
+  reportBytes: 4 * 1024 * 1024,
   findings: 100,
+  webAssemblyFiles: 500,
   bundleBytes: 16 * 1024 * 1024,
   sourceMapBytes: 64 * 1024 * 1024,
   metafileBytes: 8 * 1024 * 1024,
