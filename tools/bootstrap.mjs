@@ -5,14 +5,16 @@
 var major = Number(process.versions.node.split('.')[0]);
 if (major < 20) {
   process.stderr.write(
-    'setup: HOST_UNSUPPORTED: Node.js ' + process.versions.node + ' is too old to set up Glovebox.\n' +
+    'setup: HOST_UNSUPPORTED: Node.js ' +
+      process.versions.node +
+      ' is too old to set up Glovebox.\n' +
       '  Install Node.js 20 or later. Glovebox then brings the version that it runs on itself.\n',
   );
   process.exitCode = 3;
 } else {
-  import('./bootstrap/main.mjs').then(function (main) {
-    return main.main(process.argv.slice(2));
-  }).then(function (code) {
-    process.exitCode = code;
-  });
+  import('./bootstrap/main.mjs')
+    .then((main) => main.main(process.argv.slice(2)))
+    .then((code) => {
+      process.exitCode = code;
+    });
 }

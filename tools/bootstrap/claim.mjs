@@ -31,7 +31,12 @@ export async function whileAlone(directory, action, { onWait, limitMs }) {
     const rival = livingRival(directory, mine);
     if (rival === undefined) break;
     rmSync(claim, { force: true });
-    if (Date.now() > until) throw new SetupError('SETUP_BUSY', `Process ${rival} has been setting up for too long.`, 'See what it is doing, then try again.');
+    if (Date.now() > until)
+      throw new SetupError(
+        'SETUP_BUSY',
+        `Process ${rival} has been setting up for too long.`,
+        'See what it is doing, then try again.',
+      );
     if (!told) onWait(rival);
     told = true;
     await sleep(100 + Math.random() * 200);

@@ -15,7 +15,10 @@ const installFlags = ['-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeou
 
 /** Whether this is a system on which `apt-get` installs packages. @param {NodeJS.ProcessEnv} env */
 export function isDebian(env) {
-  return searchPath(env).some((dir) => canRun(join(dir, 'apt-get'))) && /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(osRelease());
+  return (
+    searchPath(env).some((dir) => canRun(join(dir, 'apt-get'))) &&
+    /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(osRelease())
+  );
 }
 
 /** What this system calls itself, for messages. */
@@ -38,7 +41,11 @@ export function aptCommand(packages) {
 export function planPackages(packages, env) {
   let lines;
   try {
-    lines = apt('apt-get', ['install', '--print-uris', '-qq', ...installFlags, '-o', 'Debug::NoLocking=1', ...packages], env);
+    lines = apt(
+      'apt-get',
+      ['install', '--print-uris', '-qq', ...installFlags, '-o', 'Debug::NoLocking=1', ...packages],
+      env,
+    );
   } catch {
     return undefined;
   }
@@ -71,13 +78,22 @@ export async function installPackages(packages, env, say) {
   if (planPackages(packages, env) === undefined) await refresh();
   const plan = planPackages(packages, env);
   if (plan === undefined) {
-    throw new SetupError('SETUP_INSTALL_FAILED', `apt does not know ${packages.join(', ')}.`, `Check the sources of apt, then run: ${aptCommand(packages)}`);
+    throw new SetupError(
+      'SETUP_INSTALL_FAILED',
+      `apt does not know ${packages.join(', ')}.`,
+      `Check the sources of apt, then run: ${aptCommand(packages)}`,
+    );
   }
   say(`${aptCommand(packages)}: ${describePlan(plan)}`);
   let code = await aptGet(['install', '-qq', ...installFlags, ...packages], env);
-  if (code !== 0 && !listsAreNew && (await refresh())) code = await aptGet(['install', '-qq', ...installFlags, ...packages], env);
+  if (code !== 0 && !listsAreNew && (await refresh()))
+    code = await aptGet(['install', '-qq', ...installFlags, ...packages], env);
   if (code !== 0) {
-    throw new SetupError('SETUP_INSTALL_FAILED', `apt-get ended with ${code}.`, `apt says why above. Run it by hand: ${aptCommand(packages)}`);
+    throw new SetupError(
+      'SETUP_INSTALL_FAILED',
+      `apt-get ended with ${code}.`,
+      `apt says why above. Run it by hand: ${aptCommand(packages)}`,
+    );
   }
 }
 
@@ -106,7 +122,12 @@ function aptGet(args, env) {
  * @param {NodeJS.ProcessEnv} env
  */
 function apt(file, args, env) {
-  return execFileSync(file, args, { env: aptEnvironment(env), encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], timeout: 60_000 });
+  return execFileSync(file, args, {
+    env: aptEnvironment(env),
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+    timeout: 60_000,
+  });
 }
 
 function osRelease() {

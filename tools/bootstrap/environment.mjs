@@ -5,8 +5,31 @@ import { delimiter } from 'node:path';
  * are, and NODE_EXTRA_CA_CERTS costs some Node.js versions as much as their whole start.
  */
 
-const everywhere = ['HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TERM', 'COLORTERM', 'NO_COLOR', 'FORCE_COLOR', 'TZ', 'TMPDIR', 'CI'];
-const proxies = ['http_proxy', 'https_proxy', 'no_proxy', 'all_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'ALL_PROXY'];
+const everywhere = [
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'SHELL',
+  'LANG',
+  'LC_ALL',
+  'TERM',
+  'COLORTERM',
+  'NO_COLOR',
+  'FORCE_COLOR',
+  'TZ',
+  'TMPDIR',
+  'CI',
+];
+const proxies = [
+  'http_proxy',
+  'https_proxy',
+  'no_proxy',
+  'all_proxy',
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+  'ALL_PROXY',
+];
 const systemDirectories = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
 /**
@@ -15,7 +38,9 @@ const systemDirectories = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/u
  * @param {NodeJS.ProcessEnv} env
  */
 export function searchPath(env) {
-  const own = (env.PATH ?? '').split(delimiter).filter((dir) => dir.startsWith('/') && !/\/node_modules\/\.bin\/?$|\/node-gyp-bin\/?$/.test(dir));
+  const own = (env.PATH ?? '')
+    .split(delimiter)
+    .filter((dir) => dir.startsWith('/') && !/\/node_modules\/\.bin\/?$|\/node-gyp-bin\/?$/.test(dir));
   return [...new Set([...own, ...systemDirectories])];
 }
 
@@ -39,7 +64,8 @@ export function taskEnvironment(env) {
  * @param {NodeJS.ProcessEnv} env
  */
 export function npmEnvironment(env) {
-  const steering = /^npm_config_(omit|include|only|production|workspaces?|global|prefix|dry_run|package_lock(_only)?|json|loglevel)$/i;
+  const steering =
+    /^npm_config_(omit|include|only|production|workspaces?|global|prefix|dry_run|package_lock(_only)?|json|loglevel)$/i;
   const out = pick(
     env,
     (name) =>

@@ -38,8 +38,17 @@ export async function main(argv) {
     const lacking = look(trees);
     if (lacking.needs.length > 0 || lacking.trees.length > 0) await setUp(lacking, trees, yes, name ?? '');
     const node = join(root, 'node_modules', `node-linux-${process.arch}`, 'bin', 'node');
-    if (!canRun(node)) throw new SetupError('SETUP_INSTALL_FAILED', `${relative(root, node)} is not there.`, 'Remove node_modules and run the same command again.');
-    return await launch(node, [join(root, task.script), ...task.args, ...args], { cwd: root, env: taskEnvironment(process.env), stdio: 'inherit' });
+    if (!canRun(node))
+      throw new SetupError(
+        'SETUP_INSTALL_FAILED',
+        `${relative(root, node)} is not there.`,
+        'Remove node_modules and run the same command again.',
+      );
+    return await launch(node, [join(root, task.script), ...task.args, ...args], {
+      cwd: root,
+      env: taskEnvironment(process.env),
+      stdio: 'inherit',
+    });
   } catch (error) {
     if (!(error instanceof SetupError)) {
       process.stderr.write(`setup: INTERNAL: ${error instanceof Error ? error.stack : error}\n`);
@@ -74,7 +83,11 @@ async function setUp(lacking, trees, yes, task) {
     });
     const left = look([]).needs;
     if (left.length > 0) {
-      throw new SetupError('SETUP_INSTALL_FAILED', `Still missing: ${left.map(({ what }) => what).join(', ')}.`, 'See what apt-get says above.');
+      throw new SetupError(
+        'SETUP_INSTALL_FAILED',
+        `Still missing: ${left.map(({ what }) => what).join(', ')}.`,
+        'See what apt-get says above.',
+      );
     }
   }
   await alone(join(root, '.cache', 'setup'), async () => {
@@ -84,14 +97,26 @@ async function setUp(lacking, trees, yes, task) {
 
 /** @param {string} claims @param {() => Promise<void>} action */
 function alone(claims, action) {
-  return whileAlone(claims, action, { limitMs: waitLimitMs, onWait: (pid) => say(`waiting for the setup of process ${pid}`) });
+  return whileAlone(claims, action, {
+    limitMs: waitLimitMs,
+    onWait: (pid) => say(`waiting for the setup of process ${pid}`),
+  });
 }
 
 function checkPlatform() {
   if (process.platform !== 'linux' || (process.arch !== 'x64' && process.arch !== 'arm64')) {
-    throw new SetupError('HOST_UNSUPPORTED', `Glovebox runs on Linux, x64 and arm64; this is ${process.platform} on ${process.arch}.`, 'Use a Linux machine, or a virtual one.');
+    throw new SetupError(
+      'HOST_UNSUPPORTED',
+      `Glovebox runs on Linux, x64 and arm64; this is ${process.platform} on ${process.arch}.`,
+      'Use a Linux machine, or a virtual one.',
+    );
   }
-  if (!loaderIsThere()) throw new SetupError('HOST_UNSUPPORTED', 'This system has no glibc, which the Node.js that comes with the project needs.', 'Use a distribution with glibc.');
+  if (!loaderIsThere())
+    throw new SetupError(
+      'HOST_UNSUPPORTED',
+      'This system has no glibc, which the Node.js that comes with the project needs.',
+      'Use a distribution with glibc.',
+    );
 }
 
 /**
@@ -101,9 +126,18 @@ function checkPlatform() {
 function checkCanInstall(lacking, packages) {
   const names = lacking.map(({ what }) => what).join(', ');
   if (!isDebian(process.env)) {
-    throw new SetupError('HOST_UNSUPPORTED', `Missing: ${names}.`, `On ${systemName()} install these yourself; on Debian they are in ${packages.join(', ')}.`);
+    throw new SetupError(
+      'HOST_UNSUPPORTED',
+      `Missing: ${names}.`,
+      `On ${systemName()} install these yourself; on Debian they are in ${packages.join(', ')}.`,
+    );
   }
-  if (process.getuid?.() !== 0) throw new SetupError('PRIVILEGE_MISSING', `Missing: ${names}.`, `Installing needs root. Run: ${aptCommand(packages)}`);
+  if (process.getuid?.() !== 0)
+    throw new SetupError(
+      'PRIVILEGE_MISSING',
+      `Missing: ${names}.`,
+      `Installing needs root. Run: ${aptCommand(packages)}`,
+    );
 }
 
 /**
@@ -115,11 +149,15 @@ function describe(lacking, packages) {
   if (packages.length > 0) {
     const plan = planPackages(packages, process.env);
     lines.push(`  in the system, for ${lacking.needs.map(({ what }) => what).join(', ')}:`);
-    lines.push(`    ${plan === undefined ? `${packages.join(', ')}; the size is known after apt-get update` : describePlan(plan)}`);
+    lines.push(
+      `    ${plan === undefined ? `${packages.join(', ')}; the size is known after apt-get update` : describePlan(plan)}`,
+    );
   }
   for (const tree of lacking.trees) {
     const size = tree === root ? `, about ${measuredMiB.download} MiB to fetch, ${measuredMiB.disk} MiB on disk` : '';
-    lines.push(`  in ${join(relative(root, tree), 'node_modules')}: ${countPackages(tree)} npm packages, Node.js among them${size}`);
+    lines.push(
+      `  in ${join(relative(root, tree), 'node_modules')}: ${countPackages(tree)} npm packages, Node.js among them${size}`,
+    );
   }
   return lines;
 }
@@ -143,7 +181,11 @@ async function askConsent(packages, yes, task) {
     terminal.close();
     if (!/^y(es)?$/i.test(answer.trim())) throw new SetupError('SETUP_CONSENT_NEEDED', 'Nothing was installed.', again);
   } else if (packages.length > 0) {
-    throw new SetupError('SETUP_CONSENT_NEEDED', 'There is no terminal to ask whether to install packages in the system.', again);
+    throw new SetupError(
+      'SETUP_CONSENT_NEEDED',
+      'There is no terminal to ask whether to install packages in the system.',
+      again,
+    );
   }
 }
 

@@ -30,7 +30,8 @@ export function isInstalled(tree) {
 /** @param {string} tree */
 export function countPackages(tree) {
   const { packages } = JSON.parse(readFileSync(join(tree, 'package-lock.json'), 'utf8'));
-  return Object.entries(packages).filter(([path, entry]) => path !== '' && !entry.link && isForThisPlatform(entry)).length;
+  return Object.entries(packages).filter(([path, entry]) => path !== '' && !entry.link && isForThisPlatform(entry))
+    .length;
 }
 
 /**
@@ -40,12 +41,23 @@ export function countPackages(tree) {
  * @param {NodeJS.ProcessEnv} env
  */
 export async function install(tree, env) {
-  const npm = searchPath(env).map((dir) => join(dir, 'npm')).find(canRun);
-  if (npm === undefined) throw new SetupError('HOST_UNSUPPORTED', 'npm is not on PATH.', 'Install npm; it comes with Node.js.');
+  const npm = searchPath(env)
+    .map((dir) => join(dir, 'npm'))
+    .find(canRun);
+  if (npm === undefined)
+    throw new SetupError('HOST_UNSUPPORTED', 'npm is not on PATH.', 'Install npm; it comes with Node.js.');
   // Computed first: a lockfile that changes meanwhile must not pass for installed.
   const stamp = stampOf(tree);
   rmSync(join(tree, stampName), { force: true });
-  const args = ['ci', '--include=dev', '--include=optional', '--include=peer', '--ignore-scripts', '--no-audit', '--no-fund'];
+  const args = [
+    'ci',
+    '--include=dev',
+    '--include=optional',
+    '--include=peer',
+    '--ignore-scripts',
+    '--no-audit',
+    '--no-fund',
+  ];
   // What npm says goes to stderr: stdout is the task's.
   const code = await launch(npm, args, { cwd: tree, env: npmEnvironment(env), stdio: ['ignore', 2, 2] });
   if (code !== 0) {
@@ -62,7 +74,9 @@ export async function install(tree, env) {
 
 /** @param {string} tree */
 function stampOf(tree) {
-  const lockfile = createHash('sha256').update(readFileSync(join(tree, 'package-lock.json'))).digest('hex');
+  const lockfile = createHash('sha256')
+    .update(readFileSync(join(tree, 'package-lock.json')))
+    .digest('hex');
   return `${JSON.stringify({ lockfile: `sha256:${lockfile}`, platform: `${process.platform}-${process.arch}` })}\n`;
 }
 

@@ -34,7 +34,7 @@ export const tasks = {
     args: ['watch'],
     trees: ['.'],
   },
-  docs: { summary: 'write the generated documents', script: 'tools/docs-write.ts', args: [], trees: ['.'] },
+  'docs-write': { summary: 'write the generated documents', script: 'tools/docs-write.ts', args: [], trees: ['.'] },
   'docs-check': { summary: 'check the documents', script: 'tools/docs-check.ts', args: [], trees: ['.'] },
 };
 

@@ -1,0 +1,94 @@
+/**
+ * Who may import whom, and why. Arrows point at the contract: apps → adapters → packages → contract.
+ *
+ * A package that is not in the table may import nothing: a new one states its arrows here first.
+ */
+export const packageArrows: { [name: string]: readonly string[] } = {
+  contract: [],
+  channel: [],
+  sdk: [],
+  cell: ['contract'],
+  validate: ['contract'],
+  artifact: ['contract'],
+  guest: ['channel', 'sdk'],
+  engine: ['contract', 'channel', 'cell', 'validate', 'artifact'],
+};
+
+/** Arrows that hold for types alone: nothing of them is there at run time. */
+export const typeArrows: { [name: string]: readonly string[] } = {
+  guest: ['contract'],
+};
+
+/** Exports that a package may import as values although it may not import the rest: plain constants, nothing behind them. */
+export const valueArrows: { [name: string]: readonly string[] } = {
+  guest: ['@glovebox/contract/build-limits'],
+};
+
+/** Packages that run inside cells. Code of the host does not import them: it would run an author's tools with its own rights. */
+export const insideCells: readonly string[] = ['guest', 'sdk'];
+/** The adapter that puts them into an image. */
+export const mayPackInsideCells: readonly string[] = ['image-rootfs'];
+
+export const arrowReasons = {
+  package:
+    'packages know nothing of one another but for the arrows in tools/boundaries/rules.ts: engine composes them over ports',
+  adapter:
+    'an adapter implements one port with one technology: it knows the contract and packages, no other adapter and no app',
+  insideCells: 'guest and sdk run inside cells and are packed by image-rootfs alone',
+  upwards: 'arrows point at the contract: what is below never imports what is above',
+  depth: "a package is what its exports map says; another package's files are its own",
+  undeclared: 'package.json names what a package imports, or it breaks when it is installed by itself',
+  unused: 'a dependency that nothing imports is an arrow that nobody draws',
+  computed: 'an import whose name is computed cannot be judged',
+} as const;
+
+export interface BuiltinRule {
+  modules: readonly string[];
+  reason: string;
+  /** Beginnings of paths, relative to the root. Tests, tools and benchmarks may anyway. */
+  allowed: readonly string[];
+}
+
+export const builtinRules: readonly BuiltinRule[] = [
+  {
+    modules: [
+      'node:net',
+      'node:tls',
+      'node:http',
+      'node:https',
+      'node:http2',
+      'node:dgram',
+      'node:dns',
+      'node:dns/promises',
+      'undici',
+    ],
+    reason: 'whatever opens a connection is kept in one place, so that one policy can judge all of them',
+    allowed: ['packages/guest/', 'adapters/registry-npm/'],
+  },
+  {
+    modules: ['node:child_process', 'node:cluster'],
+    reason: 'processes are started where their environment, deadline and kill are taken care of',
+    allowed: ['adapters/cell-oci/', 'packages/validate/src/judge', 'apps/cli/bin/'],
+  },
+  {
+    modules: ['node:sqlite'],
+    reason: 'a database call blocks its thread: it belongs in the worker of the store',
+    allowed: ['adapters/store-sqlite/'],
+  },
+  {
+    modules: ['node:vm', 'node:inspector', 'node:inspector/promises', 'node:ffi'],
+    reason: 'author bytes are never evaluated on the host',
+    allowed: ['packages/guest/'],
+  },
+];
+
+export const environmentRule = {
+  reason: 'configuration is read once at the start and passed on; deeper, a variable is a hidden argument',
+  allowed: ['apps/cli/src/config', 'apps/cli/bin/'],
+} as const;
+
+/** Computed imports that are the very task of a file. */
+export const computedImports: readonly string[] = ['packages/guest/src/'];
+
+/** Directories with code of other people, or code that is there to be wrong. */
+export const skipped: readonly string[] = ['node_modules', 'fixtures', 'mutants', 'dist', 'coverage'];

@@ -1,0 +1,140 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { type MarkdownParts, readMarkdown } from './docs/markdown.ts';
+import { foreignWords } from './docs/words.ts';
+import { staleDocuments } from './generated-docs.ts';
+
+/** Hold the documents against the repository. @returns one line for each thing that is wrong. */
+export function checkDocuments(root: string): string[] {
+  const files = trackedFiles(root);
+  const documents = new Map(
+    files
+      .filter((file) => file.endsWith('.md') && !/(^|\/)fixtures\//.test(file))
+      .map((file) => [file, readMarkdown(readFileSync(join(root, file), 'utf8'))]),
+  );
+  return [
+    ...staleDocuments(root).map((file) => `${file}: is not what its source makes; run npm run docs:write`),
+    ...[...documents].flatMap(([file, parts]) => [
+      ...brokenLinks(root, file, parts, documents),
+      ...missingPaths(root, file, parts),
+    ]),
+    ...unknownCommands(root, documents),
+    ...folderTable(root),
+    ...files.flatMap((file) => foreignWords(root, file)),
+    ...resolvedEntries(root),
+  ];
+}
+
+/** What git has or would add: never what lies about in ignored places. Relative to the root. */
+function trackedFiles(root: string): string[] {
+  const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  return listed.split('\0').filter((file) => file !== '' && existsSync(join(root, file)));
+}
+
+function brokenLinks(
+  root: string,
+  file: string,
+  { links }: MarkdownParts,
+  documents: ReadonlyMap<string, MarkdownParts>,
+): string[] {
+  return links.flatMap(({ target, line }) => {
+    if (/^[a-z][a-z0-9+.-]*:/i.test(target)) return [];
+    const [path = '', anchor] = target.split('#');
+    const absolute = path === '' ? join(root, file) : resolve(root, dirname(file), decodeURIComponent(path));
+    if (!existsSync(absolute)) return [`${file}:${line}: links to ${target}, which is not there`];
+    const anchors = documents.get(relative(root, absolute))?.anchors;
+    return anchor === undefined || anchors === undefined || anchors.has(anchor)
+      ? []
+      : [`${file}:${line}: links to ${target}, a heading that is not there`];
+  });
+}
+
+/** A path of this repository in backticks is a promise that it is there. Patterns must match something. */
+function missingPaths(root: string, file: string, { code }: MarkdownParts): string[] {
+  return code
+    .filter(({ text }) => /^(packages|adapters|apps|tools|test|bench|docs|examples|\.ci)\/[^\s<>]*$/.test(text))
+    .filter(({ text }) => globSync(text.replace(/\/$/, ''), { cwd: root }).length === 0)
+    .map(({ text, line }) => `${file}:${line}: names ${text}, which is not there`);
+}
+
+/** Commands in the code blocks of documents: npm scripts and `glovebox` commands must exist. */
+function unknownCommands(root: string, documents: ReadonlyMap<string, MarkdownParts>): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    scripts: { [name: string]: string };
+  };
+  const known = new Map<string, boolean>();
+  const isCommand = (words: string[]) => {
+    const key = words.join(' ');
+    if (!known.has(key)) known.set(key, helpOf(root, words));
+    return known.get(key) === true;
+  };
+  const problems: string[] = [];
+  for (const [file, { commands, code }] of documents) {
+    const shown = [...commands.filter(({ language }) => language === 'sh'), ...code];
+    for (const { text, line } of shown) {
+      const script = /^\s*(?:\$ )?npm (?:run ([\w:-]+)|(test)\b)/.exec(text);
+      const name = script?.[1] ?? script?.[2];
+      if (name !== undefined && scripts[name] === undefined)
+        problems.push(`${file}:${line}: npm script ${name} is not there`);
+      const words = /^\s*(?:\$ )?(?:npx )?glovebox((?: [a-z]+)+)/.exec(text)?.[1]?.trim().split(' ').slice(0, 2);
+      if (words !== undefined && !isCommand(words) && !isCommand(words.slice(0, 1)))
+        problems.push(`${file}:${line}: glovebox ${words.join(' ')} is no command`);
+    }
+  }
+  return problems;
+}
+
+function helpOf(root: string, words: string[]): boolean {
+  try {
+    execFileSync(process.execPath, [join(root, 'apps/cli/bin/glovebox.mjs'), 'help', ...words], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The table of ARCHITECTURE.md has a row for each package, adapter and app, and no other. */
+function folderTable(root: string): string[] {
+  const file = 'ARCHITECTURE.md';
+  if (!existsSync(join(root, file))) return [`${file}: is not there`];
+  const rows = new Set(
+    [...readFileSync(join(root, file), 'utf8').matchAll(/^\| \[?`((?:packages|adapters|apps)\/[^`/]+)\/?`/gm)].map(
+      ([, path = '']) => path,
+    ),
+  );
+  const folders = ['packages', 'adapters', 'apps']
+    .flatMap((layer) => readdirSync(join(root, layer)).map((name) => `${layer}/${name}`))
+    .filter((dir) => existsSync(join(root, dir, 'package.json')));
+  return [
+    ...folders.filter((dir) => !rows.has(dir)).map((dir) => `${file}: the folder table has no row for ${dir}`),
+    ...[...rows]
+      .filter((dir) => !folders.includes(dir))
+      .map((dir) => `${file}: the folder table has a row for ${dir}, which is not there`),
+  ];
+}
+
+/** A lockfile that names tarball URLs ties every clone to one registry. */
+function resolvedEntries(root: string): string[] {
+  return globSync(['package-lock.json', 'bench/package-lock.json', 'examples/*/package-lock.json'], {
+    cwd: root,
+  }).flatMap((file) => {
+    const { packages } = JSON.parse(readFileSync(join(root, file), 'utf8')) as {
+      packages: { [path: string]: { resolved?: string; link?: boolean } };
+    };
+    return Object.entries(packages)
+      .filter(([, entry]) => entry.resolved !== undefined && !entry.link)
+      .map(([path]) => `${file}: ${path} has a resolved URL`);
+  });
+}
+
+if (import.meta.main) {
+  const problems = checkDocuments(resolve(import.meta.dirname, '..'));
+  for (const problem of problems) console.log(problem);
+  console.log(`documents: ${problems.length === 0 ? 'all in order' : `${problems.length} wrong`}`);
+  process.exitCode = problems.length === 0 ? 0 : 1;
+}
