@@ -1,0 +1,1 @@
+export { openRunStore, type RunStoreOptions } from './run-store.ts';

@@ -1,0 +1,36 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { toErrorData } from '@glovebox/contract/errors';
+import type { Answer, OpenOptions, Request } from './messages.ts';
+import { openRunDatabase, type RunDatabase } from './run-database.ts';
+
+/** The thread that owns the connection: requests in the order of their arrival, one answer each. */
+function serve(port: NonNullable<typeof parentPort>, options: OpenOptions): void {
+  const answer = (message: Answer): void => port.postMessage(message);
+  let database: RunDatabase;
+  try {
+    database = openRunDatabase(options);
+  } catch (error) {
+    answer({ id: 0, ok: false, error: toErrorData(error) });
+    return;
+  }
+  answer({ id: 0, ok: true, value: undefined });
+  port.on('message', (request: Request) => {
+    try {
+      answer({ id: request.id, ok: true, value: perform(database, request) });
+    } catch (error) {
+      answer({ id: request.id, ok: false, error: toErrorData(error) });
+    }
+    if (request.kind === 'close') port.close();
+  });
+}
+
+function perform(database: RunDatabase, request: Request): unknown {
+  if (request.kind === 'close') return database.close();
+  const { kind, args } = request;
+  // Kind and arguments belong together by the type of Request.
+  const operation = database.operations[kind] as (...values: typeof args) => unknown;
+  return operation(...args);
+}
+
+if (parentPort === null) throw new Error('worker.ts is started as a worker thread');
+serve(parentPort, workerData as OpenOptions);

@@ -1,0 +1,67 @@
+import { DatabaseSync } from 'node:sqlite';
+
+/**
+ * Hold a database against what must be true of it at any moment, with SQLite alone: none of the store's own code.
+ *
+ * @returns what is wrong; empty when all is well.
+ */
+export function checkDatabase(path: string): string[] {
+  const db = new DatabaseSync(path, { timeout: 5000 });
+  try {
+    const problems: string[] = [];
+    const expectNone = (claim: string, sql: string): void => {
+      for (const row of db.prepare(sql).all()) problems.push(`${claim}: ${JSON.stringify(row)}`);
+    };
+    expectNone('the file is damaged', "SELECT * FROM pragma_integrity_check WHERE integrity_check <> 'ok'");
+    expectNone('a row refers to nothing', 'SELECT * FROM pragma_foreign_key_check');
+    expectNone(
+      'an attempt is not where its journal ends',
+      `SELECT id, state FROM attempts WHERE state IS NOT
+         (SELECT to_state FROM journal WHERE attempt_id = attempts.id ORDER BY seq DESC LIMIT 1)`,
+    );
+    expectNone(
+      'a run is not where its newest attempt is',
+      `
+      SELECT runs.id, runs.state, attempts.state AS attempt FROM runs LEFT JOIN attempts ON attempts.id = runs.attempt_id
+      WHERE runs.state IS NOT attempts.state OR runs.ended_ms IS NOT attempts.ended_ms`,
+    );
+    expectNone(
+      'the journal tells of an attempt that is not there',
+      `
+      SELECT DISTINCT attempt_id FROM journal WHERE attempt_id NOT IN (SELECT id FROM attempts)`,
+    );
+    expectNone('a run has no inputs', 'SELECT id FROM runs WHERE id NOT IN (SELECT run_id FROM run_inputs)');
+    expectNone(
+      'the journal has a gap',
+      `
+      SELECT seq FROM journal WHERE seq <> 1 AND seq - 1 NOT IN (SELECT seq FROM journal)`,
+    );
+    expectNone(
+      'a journal entry does not follow from the one before',
+      `
+      SELECT seq, from_state, before FROM (
+        SELECT seq, from_state, lag(to_state) OVER (PARTITION BY attempt_id ORDER BY seq) AS before FROM journal)
+      WHERE from_state IS NOT before`,
+    );
+    expectNone(
+      'a move is not a legal one',
+      `
+      SELECT seq, from_state, to_state FROM journal WHERE NOT (
+        (from_state IS NULL AND to_state = 'QUEUED') OR (from_state = 'QUEUED' AND to_state <> 'QUEUED')
+        OR (from_state = 'RUNNING' AND to_state NOT IN ('QUEUED', 'RUNNING')))`,
+    );
+    expectNone(
+      'an attempt that ended has no end, or one that is open has',
+      `
+      SELECT id, state FROM attempts WHERE (state IN ('QUEUED', 'RUNNING')) = (id IN (SELECT attempt_id FROM attempt_ends))`,
+    );
+    expectNone(
+      'the log of an attempt has a gap',
+      `
+      SELECT attempt_id FROM logs GROUP BY attempt_id HAVING min(seq) <> 1 OR max(seq) <> count(*)`,
+    );
+    return problems;
+  } finally {
+    db.close();
+  }
+}
