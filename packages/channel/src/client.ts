@@ -1,0 +1,68 @@
+import type { Duplex } from 'node:stream';
+import type { ChannelClient, ClientStream, ConnectClient, RequestHead, ResponseHead } from './api.ts';
+import { Connection } from './connection.ts';
+import { ChannelError } from './errors.ts';
+import { encodeRequestHead } from './head.ts';
+import { resolveLimits } from './limits.ts';
+import { pinMethods } from './pin.ts';
+import { defer } from './promises.ts';
+import { Stream } from './stream.ts';
+
+/**
+ * The cell's end. Takes the transport over: nobody else may read from it or write to it.
+ *
+ * Call it before author code is loaded: whatever built-ins that code replaces later, this end goes on with the true ones.
+ */
+export const connectClient: ConnectClient = (transport, limits) => {
+  const resolved = resolveLimits(limits);
+  pinTransport(transport);
+  const connection = new Connection('client', transport, resolved);
+  const client: ChannelClient = {
+    open: (head) => openStream(connection, head),
+    ended: connection.ended,
+    close: () => connection.close(),
+  };
+  return client;
+};
+
+function openStream(connection: Connection, head: RequestHead): ClientStream {
+  if (connection.end) throw connection.closedError();
+  if (connection.freeStreams <= 0) throw new ChannelError('CHANNEL_STREAM_LIMIT', 'too many streams are open at once');
+  const text = encodeRequestHead(head);
+  if (text.length > connection.maxHeadBytes) {
+    throw new ChannelError(
+      'CHANNEL_HEAD_INVALID',
+      `the head has ${text.length} bytes, over ${connection.maxHeadBytes}`,
+    );
+  }
+  const answered = defer<ResponseHead>();
+  const stream = new Stream(
+    connection,
+    0,
+    (error) => answered.reject(error),
+    () => stream.reset('the reader left'),
+    (response) => answered.resolve(response),
+  );
+  connection.add(stream);
+  stream.begin(text);
+  return {
+    response: answered.promise,
+    body: stream.body,
+    write: (chunk) => stream.write(chunk),
+    end: () => stream.end(),
+    reset: (reason) => stream.reset(reason),
+  };
+}
+
+/** The transport, and what the streams of Node.js keep their state and their handle in. */
+function pinTransport(transport: Duplex): void {
+  const inner = transport as unknown as { _readableState?: unknown; _writableState?: unknown; _handle?: unknown };
+  pinMethods(transport);
+  if (isObject(inner._readableState)) pinMethods(inner._readableState);
+  if (isObject(inner._writableState)) pinMethods(inner._writableState);
+  if (isObject(inner._handle)) pinMethods(inner._handle);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
