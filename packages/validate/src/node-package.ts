@@ -23,6 +23,4 @@ export interface LockedPackage {
 }
 
 /** `warnings` never stand in the way; `findings` hold at least one error, and every other one that could be told. */
-export type ReadResult =
-  | { ok: true; pkg: NodePackage; warnings: Finding[] }
-  | { ok: false; findings: Finding[] };
+export type ReadResult = { ok: true; pkg: NodePackage; warnings: Finding[] } | { ok: false; findings: Finding[] };

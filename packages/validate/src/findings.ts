@@ -1,0 +1,50 @@
+import { type ErrorCode, errorCatalogue, type Finding, type Place } from '@glovebox/contract';
+
+const maxFindings = 200;
+
+/** Gathers what checks find: errors and warnings, in order, at most 200; what is beyond is counted in a last finding. */
+export class Findings {
+  readonly #list: Finding[] = [];
+  #errors = 0;
+  #beyond = 0;
+
+  get hasErrors(): boolean {
+    return this.#errors > 0;
+  }
+
+  error(rule: ErrorCode, message: string, place: Place = {}, hint?: string): void {
+    this.#errors++;
+    this.#add({ rule, severity: 'error', message, hint: hint ?? errorCatalogue[rule].hint, place });
+  }
+
+  warning(rule: ErrorCode, message: string, place: Place = {}, hint?: string): void {
+    this.#add({ rule, severity: 'warning', message, hint: hint ?? errorCatalogue[rule].hint, place });
+  }
+
+  #add(finding: Finding): void {
+    // Hostile trees have any number of faults: a report stays small enough to show.
+    if (this.#list.length >= maxFindings) this.#beyond++;
+    else this.#list.push(finding);
+  }
+
+  all(): Finding[] {
+    if (this.#beyond === 0) return [...this.#list];
+    const rest: Finding = {
+      rule: 'PACKAGE_INVALID',
+      severity: this.#errors > 0 ? 'error' : 'warning',
+      message: `${this.#beyond} further findings are left out`,
+      hint: 'Mend the ones above and run it again.',
+      place: {},
+    };
+    return [...this.#list, rest];
+  }
+}
+
+/** Hostile text, fit for a line of a report: quoted, control characters escaped, at most `max` characters of it. */
+export function quoted(text: string, max = 80): string {
+  const cut = text.length > max ? `${text.slice(0, max)}…` : text;
+  return JSON.stringify(cut.toWellFormed()).replace(
+    /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -1,0 +1,78 @@
+import type { Place } from '@glovebox/contract';
+import { fromPointer, type Segment } from './pointer.ts';
+import { type JsonEvents, walkJson } from './walk.ts';
+
+/** Line and column of an offset. Both count from 1; a column is a UTF-16 code unit, as editors count. */
+export function position(text: string, offset: number): { line: number; column: number } {
+  let line = 1;
+  let start = 0;
+  for (let at = text.indexOf('\n'); at !== -1 && at < offset; at = text.indexOf('\n', at + 1)) {
+    line++;
+    start = at + 1;
+  }
+  return { line, column: offset - start + 1 };
+}
+
+interface Wanted {
+  below: Map<string, Wanted>;
+  key?: number;
+  value?: number;
+}
+
+/**
+ * Fill in line and column of places whose `path` points into this text: of the member's name with `at: 'key'`, else of
+ * the value. A place that is not there gets the position of its nearest ancestor that is.
+ *
+ * One pass over the text, however many places. The text must be JSON already.
+ */
+export function locate(text: string, targets: readonly { place: Place; at: 'key' | 'value' }[]): void {
+  const root: Wanted = { below: new Map() };
+  for (const { place } of targets) {
+    let node = root;
+    for (const segment of fromPointer(place.path ?? '') ?? []) {
+      const child: Wanted = node.below.get(segment) ?? { below: new Map() };
+      node.below.set(segment, child);
+      node = child;
+    }
+  }
+  walkJson(text, Number.MAX_SAFE_INTEGER, markWanted(root));
+
+  for (const { place, at } of targets) {
+    let node = root;
+    let offset = root.value ?? 0;
+    const path = fromPointer(place.path ?? '') ?? [];
+    for (const [depth, segment] of path.entries()) {
+      const child = node.below.get(segment);
+      if (child?.value === undefined) break;
+      offset = at === 'key' && depth === path.length - 1 ? (child.key ?? child.value) : child.value;
+      node = child;
+    }
+    Object.assign(place, position(text, offset));
+  }
+}
+
+function markWanted(root: Wanted): JsonEvents {
+  const open: { node: Wanted | undefined; next: Segment }[] = [];
+  let name = 0;
+  /** The wanted node of the value that begins here; steps on to the next element of an array. */
+  const begin = (offset: number): Wanted | undefined => {
+    const parent = open.at(-1);
+    const node = parent === undefined ? root : parent.node?.below.get(String(parent.next));
+    if (node !== undefined && node.value === undefined) {
+      node.value = offset;
+      if (typeof parent?.next === 'string') node.key = name;
+    }
+    if (typeof parent?.next === 'number') parent.next++;
+    return node;
+  };
+  return {
+    open: (kind, offset) => void open.push({ node: begin(offset), next: kind === 'array' ? 0 : '' }),
+    close: () => void open.pop(),
+    key: (text, offset) => {
+      name = offset;
+      const parent = open.at(-1);
+      if (parent !== undefined) parent.next = text;
+    },
+    scalar: (start) => void begin(start),
+  };
+}

@@ -1,0 +1,128 @@
+import type { ErrorCode, Json } from '@glovebox/contract';
+import { type Findings, quoted } from '../findings.ts';
+import { locate } from '../json/place.ts';
+import { toPointer } from '../json/pointer.ts';
+import { readJsonFile } from '../json/read.ts';
+import { isObject } from '../json/value.ts';
+import type { LockedPackage } from '../node-package.ts';
+import type { PackageJson } from '../package/package-json.ts';
+import { sortedByBytes } from '../package/revision.ts';
+import { closure } from './closure.ts';
+import { type LockEntry, nameOfPath, readEntry } from './entry.ts';
+import type { Platform } from './platform.ts';
+
+const lockfileName = 'package-lock.json';
+const limits = { maxBytes: 2 * 1024 * 1024, maxDepth: 64 };
+const maxEntries = 2000;
+
+export type Tell = (rule: ErrorCode, path: string[], message: string, hint?: string, severity?: 'warning') => void;
+
+/**
+ * Check package-lock.json (lockfileVersion 2 or 3) and take from it what has to be fetched for the cell's platform.
+ *
+ * Which entries count is computed from the edges, as Node.js resolves them, not from what the lockfile claims: every
+ * entry that the dependencies of package.json lead to must be a plain package of the registry with a sha512 hash, must
+ * satisfy every range that leads to it, and may not have an install script or machine code. Entries that only
+ * devDependencies lead to are never fetched and not looked at, but for the shape of their paths.
+ *
+ * @returns sorted by path; empty when there are errors.
+ */
+export function readLockfile(
+  bytes: Uint8Array,
+  pkg: PackageJson,
+  options: { platform: Platform; registries: readonly string[] },
+  findings: Findings,
+): LockedPackage[] {
+  const json = readJsonFile(lockfileName, bytes, limits, 'LOCKFILE_INVALID', findings);
+  if (json === undefined) return [];
+  let failed = false;
+  const tell: Tell = (rule, path, message, hint, severity) => {
+    failed ||= severity !== 'warning';
+    const place = { file: lockfileName, path: toPointer(path) };
+    locate(json.text, [{ place, at: 'value' }]);
+    findings[severity ?? 'error'](rule, message, place, hint);
+  };
+
+  const entries = readEntries(json.value, pkg, options.registries, tell);
+  if (entries === undefined) return [];
+  const needed = closure(entries, pkg, options.platform, tell);
+  return failed ? [] : sortedByBytes([...needed.keys()]).flatMap((path) => locked(needed.get(path)));
+}
+
+const locked = (entry: LockEntry | undefined): LockedPackage[] =>
+  entry === undefined
+    ? []
+    : [{ path: entry.path, name: entry.name, version: entry.version, integrity: entry.integrity }];
+
+function readEntries(
+  lock: Json,
+  pkg: PackageJson,
+  registries: readonly string[],
+  tell: Tell,
+): Map<string, LockEntry> | undefined {
+  if (!isObject(lock)) {
+    tell('LOCKFILE_INVALID', [], `${lockfileName} must be an object`);
+    return undefined;
+  }
+  const version = lock.lockfileVersion;
+  if (version !== 2 && version !== 3) {
+    tell(
+      'LOCKFILE_INVALID',
+      ['lockfileVersion'],
+      `lockfileVersion must be 2 or 3`,
+      'Make it again with npm 7 or later.',
+    );
+    return undefined;
+  }
+  const packages = lock.packages;
+  if (!isObject(packages)) {
+    tell('LOCKFILE_INVALID', ['packages'], 'packages must be an object');
+    return undefined;
+  }
+  const paths = Object.keys(packages);
+  if (paths.length > maxEntries) {
+    tell(
+      'LOCKFILE_INVALID',
+      ['packages'],
+      `there are ${paths.length} packages; at most ${maxEntries}`,
+      'Use fewer dependencies.',
+    );
+    return undefined;
+  }
+  checkRoot(packages[''], pkg, tell);
+
+  const entries = new Map<string, LockEntry>();
+  for (const path of paths) {
+    const entry = packages[path];
+    if (path === '') continue;
+    const name = nameOfPath(path);
+    // A path that leads elsewhere would be a place to write to, if anything took it for one.
+    if (name === undefined)
+      tell('LOCKFILE_ENTRY_REFUSED', ['packages', path], `${quoted(path)} is not a path in node_modules`);
+    else if (!isObject(entry)) tell('LOCKFILE_INVALID', ['packages', path], `${path} must be an object`);
+    else entries.set(path, readEntry(path, name, entry, registries));
+  }
+  return entries;
+}
+
+/** The dependencies that the lockfile was made for are those of package.json, word for word. */
+function checkRoot(root: Json | undefined, pkg: PackageJson, tell: Tell): void {
+  if (!isObject(root)) {
+    tell('LOCKFILE_INVALID', ['packages'], 'the entry of the package itself, packages[""], is missing');
+    return;
+  }
+  for (const section of ['dependencies', 'optionalDependencies', 'devDependencies'] as const) {
+    const inLock = isObject(root[section]) ? root[section] : {};
+    for (const name of new Set([...pkg[section].keys(), ...Object.keys(inLock)])) {
+      const wanted = pkg[section].get(name);
+      const found = Object.hasOwn(inLock, name) ? inLock[name] : undefined;
+      if (wanted === found) continue;
+      const says = (spec: Json | undefined) => (typeof spec === 'string' ? quoted(spec) : 'nothing');
+      tell(
+        'LOCKFILE_INVALID',
+        ['packages', '', section, name],
+        `${section}.${name}: package.json says ${says(wanted)}, the lockfile ${says(found)}`,
+      );
+    }
+  }
+}

@@ -1,0 +1,201 @@
+import {
+  type Finding,
+  type Json,
+  jsonTextDepth,
+  type Manifest,
+  manifestJsonSchema,
+  manifestLimits,
+  manifestSchema,
+} from '@glovebox/contract';
+import { type Findings, quoted } from '../findings.ts';
+import { locate } from '../json/place.ts';
+import { type Segment, toPointer } from '../json/pointer.ts';
+import { type JsonFile, readJsonFile } from '../json/read.ts';
+import { isObject, valueAt } from '../json/value.ts';
+import { nearest } from '../suggest.ts';
+import { checkManifestRules } from './manifest-rules.ts';
+
+export const manifestFile = 'node.json';
+
+/** What a manifest problem is, before its line and column are known. */
+export interface ManifestProblem {
+  path: readonly Segment[];
+  message: string;
+  hint?: string;
+  severity?: Finding['severity'];
+  /** Point at the member's name rather than at its value. */
+  at?: 'key';
+}
+
+/**
+ * Check node.json: text, schema, limits of the author's schemas, and the rules between fields. Every problem is a finding
+ * with JSON Pointer, line and column. The author's schemas are not looked into here.
+ *
+ * @param id what `id` has to be: the unscoped name in package.json; undefined where that is not known.
+ * @returns the manifest with its defaults; undefined when it has errors.
+ */
+export function readManifest(bytes: Uint8Array, id: string | undefined, findings: Findings): Manifest | undefined {
+  const limits = { maxBytes: manifestLimits.manifestBytes, maxDepth: manifestLimits.manifestDepth };
+  const json = readJsonFile(manifestFile, bytes, limits, 'MANIFEST_INVALID', findings);
+  if (json === undefined) return undefined;
+
+  const problems = [...schemaLimits(json.value), ...idProblems(json.value, id)];
+  const parsed = manifestSchema.safeParse(json.value);
+  if (parsed.success) problems.push(...checkManifestRules(parsed.data, json.value));
+  else problems.push(...parsed.error.issues.flatMap((issue) => fromIssue(issue as Issue, json.value)));
+  report(json, problems, findings);
+  return parsed.success && !problems.some((problem) => problem.severity !== 'warning') ? parsed.data : undefined;
+}
+
+function report(json: JsonFile, problems: ManifestProblem[], findings: Findings): void {
+  const placed = problems.map((problem) => ({
+    problem,
+    place: { file: manifestFile, path: toPointer(problem.path), line: 1, column: 1 },
+    at: problem.at ?? ('value' as const),
+  }));
+  locate(json.text, placed);
+  placed.sort((a, b) => a.place.line - b.place.line || a.place.column - b.place.column);
+  for (const { problem, place } of placed) {
+    findings[problem.severity ?? 'error']('MANIFEST_INVALID', problem.message, place, problem.hint);
+  }
+}
+
+/** A field as a reader would write it: `capabilities.http.rules[0].host`. */
+export function fieldName(path: readonly Segment[]): string {
+  if (path.length === 0) return manifestFile;
+  let name = '';
+  for (const segment of path) {
+    if (typeof segment === 'number') name += `[${segment}]`;
+    else if (/^[A-Za-z_$][\w$-]{0,63}$/.test(segment)) name += name === '' ? segment : `.${segment}`;
+    else name += `[${quoted(segment)}]`;
+  }
+  return name;
+}
+
+/** Size and depth of the author's schemas, so that no later reader has to fear them. */
+function schemaLimits(manifest: Json): ManifestProblem[] {
+  if (!isObject(manifest)) return [];
+  const problems: ManifestProblem[] = [];
+  for (const name of ['input', 'config', 'output']) {
+    const schema = manifest[name];
+    if (schema === undefined) continue;
+    const text = JSON.stringify(schema);
+    const bytes = Buffer.byteLength(text);
+    if (bytes > manifestLimits.schemaBytes) {
+      problems.push({
+        path: [name],
+        message: `${name}: the schema is ${bytes} bytes; at most ${manifestLimits.schemaBytes}`,
+      });
+    }
+    const depth = jsonTextDepth(text);
+    if (depth > manifestLimits.schemaDepth) {
+      problems.push({
+        path: [name],
+        message: `${name}: the schema nests ${depth} levels; at most ${manifestLimits.schemaDepth}`,
+      });
+    }
+  }
+  return problems;
+}
+
+function idProblems(manifest: Json, id: string | undefined): ManifestProblem[] {
+  const found = valueAt(manifest, ['id']);
+  if (typeof found !== 'string' || id === undefined || found === id) return [];
+  const message = `id: is ${quoted(found)}, but the name in package.json says ${quoted(id)}`;
+  return [{ path: ['id'], message, hint: 'They must be the same, a scope left out.' }];
+}
+
+/** What zod tells of one problem; fields by its `code`. */
+interface Issue {
+  code: string;
+  path: Segment[];
+  message: string;
+  keys?: string[];
+  values?: Json[];
+  expected?: string;
+  origin?: string;
+  minimum?: number;
+  maximum?: number;
+  issues?: Issue[];
+}
+
+function fromIssue(issue: Issue, manifest: Json): ManifestProblem[] {
+  const { path } = issue;
+  const field = fieldName(path);
+  const value = valueAt(manifest, path);
+
+  if (issue.code === 'unrecognized_keys') {
+    const known = knownKeys(path);
+    return (issue.keys ?? []).map((key) => {
+      const meant = nearest(key, known);
+      const hint = meant === undefined ? `Known here: ${known.join(', ') || 'none'}.` : `Did you mean ${meant}?`;
+      return { path: [...path, key], message: `${fieldName([...path, key])}: unknown field`, hint, at: 'key' };
+    });
+  }
+  if (value === undefined) return [{ path, message: `${field}: is missing`, hint: `It is ${describe(issue)}.` }];
+  if (issue.code === 'invalid_key') {
+    const why = issue.issues?.[0]?.message ?? 'is not a valid name';
+    return [{ path, message: `${field}: the name ${why}`, at: 'key' }];
+  }
+  if (issue.code === 'invalid_value') {
+    const values = issue.values ?? [];
+    const meant =
+      typeof value === 'string'
+        ? nearest(
+            value,
+            values.filter((v) => typeof v === 'string'),
+          )
+        : undefined;
+    const message = `${field}: must be ${describe(issue)}, not ${show(value)}`;
+    return [{ path, message, ...(meant === undefined ? {} : { hint: `Did you mean ${JSON.stringify(meant)}?` }) }];
+  }
+  if (issue.code === 'invalid_type')
+    return [{ path, message: `${field}: must be ${describe(issue)}, not ${show(value)}` }];
+  if (issue.code === 'too_small' || issue.code === 'too_big') {
+    return [{ path, message: `${field}: must be ${describe(issue)}` }];
+  }
+  return [{ path, message: `${field}: ${issue.message}` }];
+}
+
+function describe(issue: Issue): string {
+  if (issue.code === 'invalid_value')
+    return (issue.values ?? []).length === 1
+      ? show(issue.values?.[0] ?? null)
+      : `one of ${(issue.values ?? []).map(show).join(', ')}`;
+  if (issue.code === 'too_small' || issue.code === 'too_big') {
+    const [word, bound] = issue.code === 'too_small' ? ['at least', issue.minimum] : ['at most', issue.maximum];
+    const unit = { string: ' characters long', array: ' long' }[issue.origin ?? ''] ?? '';
+    return `${word} ${bound}${unit}`;
+  }
+  const names: { [name: string]: string } = {
+    int: 'a whole number',
+    array: 'an array',
+    object: 'an object',
+    record: 'an object',
+    boolean: 'true or false',
+  };
+  return issue.expected === undefined ? 'a JSON Schema object' : (names[issue.expected] ?? `a ${issue.expected}`);
+}
+
+function show(value: Json): string {
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object' && value !== null) return 'an object';
+  return typeof value === 'string' ? quoted(value) : String(value);
+}
+
+/** The fields that the schema of node.json has at a place. */
+function knownKeys(path: readonly Segment[]): string[] {
+  let schema: Json = manifestJsonSchema();
+  for (const segment of path) {
+    if (!isObject(schema)) return [];
+    const properties: Json = schema.properties ?? {};
+    const next: Json | undefined =
+      typeof segment === 'number'
+        ? schema.items
+        : isObject(properties) && Object.hasOwn(properties, segment)
+          ? properties[segment]
+          : schema.additionalProperties;
+    schema = next ?? null;
+  }
+  return isObject(schema) && isObject(schema.properties ?? null) ? Object.keys(schema.properties as object) : [];
+}

@@ -1,0 +1,161 @@
+import type { Json } from '@glovebox/contract';
+import { type Findings, quoted } from '../findings.ts';
+import { locate } from '../json/place.ts';
+import { toPointer } from '../json/pointer.ts';
+import { readJsonFile } from '../json/read.ts';
+import { isObject } from '../json/value.ts';
+
+export const packageJsonFile = 'package.json';
+const limits = { maxBytes: 256 * 1024, maxDepth: 32 };
+const maxDependencies = 200;
+
+export interface PackageJson {
+  name: string;
+  version: string;
+  license: string;
+  /** Name to range. */
+  dependencies: ReadonlyMap<string, string>;
+  optionalDependencies: ReadonlyMap<string, string>;
+  devDependencies: ReadonlyMap<string, string>;
+}
+
+/** semver.org, rule 2 to 10, without a leading v or space; numbers that a double holds. */
+const semver =
+  /^(?:0|[1-9]\d{0,14})\.(?:0|[1-9]\d{0,14})\.(?:0|[1-9]\d{0,14})(?:-(?:0|[1-9]\d{0,14}|\d*[A-Za-z-][0-9A-Za-z-]*)(?:\.(?:0|[1-9]\d{0,14}|\d*[A-Za-z-][0-9A-Za-z-]*))*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$/;
+
+export function isSemver(text: string): boolean {
+  return text.length <= 128 && semver.test(text);
+}
+
+/** Rules of npm for new packages: lower case, URL-safe, at most 214 characters. */
+export function isPackageName(name: string): boolean {
+  return isRegistryName(name) && name === name.toLowerCase() && !/(?:^|\/)_/.test(name);
+}
+
+/** A name that a package of the registry may have: old ones use upper case, and may begin with an underscore. */
+export function isRegistryName(name: string): boolean {
+  const plain = name.slice(name.indexOf('/') + 1);
+  return (
+    name.length <= 214 &&
+    /^(?:@[A-Za-z0-9_~-][A-Za-z0-9._~-]*\/)?[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/.test(name) &&
+    plain.toLowerCase() !== 'node_modules' &&
+    plain.toLowerCase() !== 'favicon.ico'
+  );
+}
+
+/** Fields that change the tree of dependencies behind the lockfile's back, or bring code that no registry has. */
+const refusedFields: { [field: string]: string } = {
+  overrides: 'Depend on the version that you want.',
+  resolutions: 'Depend on the version that you want.',
+  bundleDependencies: 'List them in dependencies; the build bundles them.',
+  bundledDependencies: 'List them in dependencies; the build bundles them.',
+  peerDependencies: 'List them in dependencies: a node is no library.',
+  workspaces: 'A node package stands alone.',
+  pnpm: 'Only npm and package-lock.json are supported.',
+};
+
+const installScripts = ['preinstall', 'install', 'postinstall', 'prepublish', 'preprepare', 'prepare', 'postprepare'];
+
+/**
+ * Check package.json: name, version, license, and that every dependency is a range of the registry. Other fields are
+ * allowed and mean nothing here; no script of it is ever run.
+ *
+ * @returns its content, undefined when it has errors; and the unscoped name if that much could be read.
+ */
+export async function readPackageJson(
+  bytes: Uint8Array,
+  findings: Findings,
+): Promise<{ pkg: PackageJson | undefined; unscopedName: string | undefined }> {
+  const json = readJsonFile(packageJsonFile, bytes, limits, 'PACKAGE_JSON_INVALID', findings);
+  if (json === undefined) return { pkg: undefined, unscopedName: undefined };
+  let failed = false;
+  const tell = (severity: 'error' | 'warning', path: string[], message: string, hint?: string) => {
+    failed ||= severity === 'error';
+    const place = { file: packageJsonFile, path: toPointer(path) };
+    locate(json.text, [{ place, at: 'value' }]);
+    findings[severity](
+      'PACKAGE_JSON_INVALID',
+      path.length === 0 ? message : `${path.map(plain).join('.')}: ${message}`,
+      place,
+      hint,
+    );
+  };
+  const { value } = json;
+  if (!isObject(value)) {
+    tell('error', [], `${packageJsonFile} must be an object`);
+    return { pkg: undefined, unscopedName: undefined };
+  }
+  const text = (field: string, hint: string): string => {
+    const found = value[field];
+    if (typeof found === 'string' && found !== '') return found;
+    tell('error', [field], found === undefined ? 'is missing' : 'must be a string that is not empty', hint);
+    return '';
+  };
+
+  const name = text('name', 'Its unscoped part is the id of the node.');
+  if (name !== '' && !isPackageName(name))
+    tell('error', ['name'], `${quoted(name)} is not a package name`, 'Use lower-case letters, digits and hyphens.');
+  const version = text('version', 'Write a version such as 1.0.0.');
+  if (version !== '' && !isSemver(version))
+    tell('error', ['version'], `${quoted(version)} is not a semantic version`, 'Write a version such as 1.0.0.');
+  const license = text('license', 'Name an SPDX license, such as MIT, or UNLICENSED.');
+  if (license.length > 200) tell('error', ['license'], 'is longer than 200 characters');
+
+  const { type, scripts } = value;
+  if (type === undefined)
+    tell('warning', [], 'type: is not "module"', 'Write "type": "module": a node is an ES module.');
+  else if (type !== 'module') tell('error', ['type'], 'must be "module"', 'A node is an ES module.');
+  for (const [field, hint] of Object.entries(refusedFields)) {
+    if (value[field] !== undefined) tell('error', [field], 'is refused', hint);
+  }
+  if (value.publishConfig !== undefined) tell('warning', ['publishConfig'], 'is ignored', 'Remove it.');
+  for (const script of installScripts) {
+    if (isObject(scripts) && scripts[script] !== undefined)
+      tell('warning', ['scripts', script], 'is never run', 'Remove it.');
+  }
+
+  const seen = new Map<string, string>();
+  const section = async (field: string): Promise<Map<string, string>> => {
+    const found = value[field];
+    const specs = new Map<string, string>();
+    if (found === undefined) return specs;
+    if (!isObject(found)) {
+      tell('error', [field], 'must be an object');
+      return specs;
+    }
+    const entries = Object.entries(found);
+    if (entries.length > maxDependencies)
+      tell('error', [field], `has ${entries.length} entries; at most ${maxDependencies}`);
+    for (const [dependency, spec] of entries.slice(0, maxDependencies)) {
+      const problem = await dependencyProblem(dependency, spec);
+      if (problem !== undefined)
+        tell(
+          'error',
+          [field, dependency],
+          problem,
+          'Use a version or a range of the registry, such as 1.2.3 or ^1.2.3.',
+        );
+      const other = seen.get(dependency);
+      if (other !== undefined) tell('error', [field, dependency], `is in ${other} too`, 'Keep one of them.');
+      seen.set(dependency, field);
+      if (typeof spec === 'string') specs.set(dependency, spec);
+    }
+    return specs;
+  };
+  const dependencies = await section('dependencies');
+  const optionalDependencies = await section('optionalDependencies');
+  const devDependencies = await section('devDependencies');
+  const unscopedName = isPackageName(name) ? name.slice(name.indexOf('/') + 1) : undefined;
+  if (failed || unscopedName === undefined) return { pkg: undefined, unscopedName };
+  return { pkg: { name, version, license, dependencies, optionalDependencies, devDependencies }, unscopedName };
+}
+
+async function dependencyProblem(name: string, spec: Json): Promise<string | undefined> {
+  if (!isRegistryName(name)) return 'is not a package name';
+  if (typeof spec !== 'string') return 'must be a string';
+  // Loaded only where there are dependencies: most nodes have none, and the parser of ranges is not small.
+  const { matchesEverything, rangeProblem } = await import('../lockfile/range.ts');
+  return rangeProblem(spec) ?? (matchesEverything(spec) ? `${quoted(spec)} allows every version` : undefined);
+}
+
+const plain = (segment: string): string => (/^[\w@./-]{1,214}$/.test(segment) ? segment : quoted(segment));
