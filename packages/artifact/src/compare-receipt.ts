@@ -1,0 +1,49 @@
+import { type ErrorData, type FileRecord, GloveboxError, type ReceiptStatement } from '@glovebox/contract';
+import { canonicalJson } from './canonical.ts';
+import { sha256Of } from './digest.ts';
+
+/** What the store has of an attempt, for comparison. Texts as stored; digests as `sha256:` and hex. */
+export interface RecordedAttempt {
+  run: string;
+  attempt: string;
+  state: string;
+  node: { id: string; version: string; revision: string };
+  bundleDigest: string | null;
+  imageDigest: string | null;
+  inputText: string;
+  configText: string;
+  outputText: string | null;
+  /** Of all log records, as the host that wrote the receipt computes it. */
+  logDigest: string;
+  files: readonly FileRecord[];
+}
+
+/**
+ * Hold a verified receipt against the record of its attempt.
+ *
+ * @returns undefined when they agree; else `RECEIPT_MISMATCH`, whose `details.differs` names every part that does not.
+ */
+export function compareReceipt(statement: ReceiptStatement, record: RecordedAttempt): ErrorData | undefined {
+  const { run, attempt, node, observed } = statement.predicate;
+  const parts: [name: string, receipt: unknown, record: unknown][] = [
+    ['run', run, record.run],
+    ['attempt', attempt, record.attempt],
+    ['state', observed.state, record.state],
+    ['node', [node.id, node.version, node.revision], [record.node.id, record.node.version, record.node.revision]],
+    ['bundle', node.bundle, record.bundleDigest],
+    ['image', observed.image, record.imageDigest],
+    ['input', observed.inputDigest, sha256Of(record.inputText)],
+    ['config', observed.configDigest, sha256Of(record.configText)],
+    ['output', observed.outputDigest, record.outputText === null ? null : sha256Of(record.outputText)],
+    ['logs', observed.logDigest, record.logDigest],
+    ['files', observed.files.map(fileFacts), record.files.map(fileFacts)],
+  ];
+  const differs = parts.filter(([, a, b]) => canonicalJson(a) !== canonicalJson(b)).map(([name]) => name);
+  if (differs.length === 0) return undefined;
+  return new GloveboxError('RECEIPT_MISMATCH', {
+    message: `The record differs from the receipt in: ${differs.join(', ')}.`,
+    details: { differs },
+  }).toData();
+}
+
+const fileFacts = ({ name, mediaType, digest, sizeBytes }: FileRecord): unknown => [name, mediaType, digest, sizeBytes];

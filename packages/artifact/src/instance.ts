@@ -1,0 +1,61 @@
+import { join } from 'node:path';
+import { GloveboxError, type InstanceId, idPatterns, newInstanceId } from '@glovebox/contract';
+import { canonicalJson } from './canonical.ts';
+import { readPrivateFile, removeLeftovers, requirePrivateDirectory, writeOnce } from './private-file.ts';
+import type { ReceiptSigner } from './sign-receipt.ts';
+import { createSigningKey, keyPaths, openSigningKey } from './signing-key.ts';
+
+const fileSchema = 'glovebox.instance/1';
+
+export interface Instance {
+  instance: InstanceId;
+  signer: ReceiptSigner;
+  publicKeyPem: string;
+}
+
+/**
+ * Who this installation is: its id, and the key that signs its receipts. On first use the data directory and both are
+ * made; several processes that do so at once agree on one.
+ *
+ * The key comes before the instance file, so that an instance without a key was never left by a crash: its key was lost,
+ * and that is told, not mended.
+ *
+ * @throws GloveboxError `DATA_DIR_UNUSABLE`, `KEY_UNUSABLE` for wrong owners, modes, links and contents; `DISK_FULL`.
+ */
+export async function openInstance(dataDir: string): Promise<Instance> {
+  requirePrivateDirectory(dataDir, 'DATA_DIR_UNUSABLE');
+  const path = join(dataDir, 'instance.json');
+  const keys = keyPaths(dataDir);
+  let file = readPrivateFile(path, 'DATA_DIR_UNUSABLE', false);
+  if (file === undefined) {
+    createSigningKey(keys);
+    const created = { schema: fileSchema, id: newInstanceId(), createdAt: new Date().toISOString() };
+    writeOnce(path, `${canonicalJson(created)}\n`, 'DATA_DIR_UNUSABLE');
+    file = readPrivateFile(path, 'DATA_DIR_UNUSABLE', false);
+    removeLeftovers(path);
+  } else if (file.links > 1) removeLeftovers(path);
+  const instance = parseInstance(file?.text ?? '', path);
+  const key = openSigningKey(keys);
+  return {
+    instance,
+    publicKeyPem: key.publicKeyPem,
+    signer: { instance, keyId: key.keyId, sign: (payload) => key.sign(payload) },
+  };
+}
+
+function parseInstance(text: string, path: string): InstanceId {
+  try {
+    const { schema, id, createdAt, ...others } = JSON.parse(text) as Record<string, unknown>;
+    const isKnown = schema === fileSchema && typeof createdAt === 'string' && Object.keys(others).length === 0;
+    if (!isKnown || typeof id !== 'string' || !idPatterns.instance.test(id))
+      throw new TypeError('unknown or missing fields');
+    return id as InstanceId;
+  } catch (cause) {
+    throw new GloveboxError('DATA_DIR_UNUSABLE', {
+      message: `${path} is not an instance file.`,
+      hint: 'Restore it from a backup.',
+      place: { file: path },
+      cause,
+    });
+  }
+}
