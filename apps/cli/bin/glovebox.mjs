@@ -20,13 +20,19 @@ function launch() {
   const { NODE_OPTIONS: _options, NODE_EXTRA_CA_CERTS: extraCa, NODE_PATH: _path, ...env } = process.env;
   if (extraCa !== undefined && env.GLOVEBOX_EXTRA_CA === undefined) env.GLOVEBOX_EXTRA_CA = extraCa;
   env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../../../node_modules/.cache/glovebox-compile', import.meta.url));
-  const child = spawn(pinnedNode(), ['--disallow-code-generation-from-strings', '--disable-warning=ExperimentalWarning', entry, ...args], {
-    stdio: 'inherit',
-    env,
-  });
+  const child = spawn(
+    pinnedNode(),
+    ['--disallow-code-generation-from-strings', '--disable-warning=ExperimentalWarning', entry, ...args],
+    {
+      stdio: 'inherit',
+      env,
+    },
+  );
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   child.on('error', (error) => {
-    process.stderr.write(`error HOST_UNSUPPORTED: the pinned Node.js does not start: ${error.message}\n  hint: run npm ci\n`);
+    process.stderr.write(
+      `error HOST_UNSUPPORTED: the pinned Node.js does not start: ${error.message}\n  hint: run npm ci\n`,
+    );
     process.exitCode = 3;
   });
   child.on('exit', (code, signal) => {
@@ -41,7 +47,9 @@ function pinnedNode() {
   try {
     return createRequire(import.meta.url).resolve(`node-linux-${process.arch}/bin/node`);
   } catch {
-    process.stderr.write(`error HOST_UNSUPPORTED: Node.js ${process.versions.node} is too old and no pinned one is installed\n  hint: run npm ci\n`);
+    process.stderr.write(
+      `error HOST_UNSUPPORTED: Node.js ${process.versions.node} is too old and no pinned one is installed\n  hint: run npm ci\n`,
+    );
     process.exit(3);
   }
 }

@@ -27,7 +27,11 @@ export interface ParsedArgs {
 
 export const globalOptions: Readonly<Record<string, OptionSpec>> = {
   json: { type: 'boolean', help: 'Print one JSON document; --json=lines prints live events, one a line' },
-  'data-dir': { type: 'string', value: 'DIR', help: 'Data directory (GLOVEBOX_DATA_DIR, else $XDG_DATA_HOME/glovebox)' },
+  'data-dir': {
+    type: 'string',
+    value: 'DIR',
+    help: 'Data directory (GLOVEBOX_DATA_DIR, else $XDG_DATA_HOME/glovebox)',
+  },
   quiet: { type: 'boolean', short: 'q', help: 'No progress on stderr' },
   help: { type: 'boolean', short: 'h', help: 'Show help' },
 };
@@ -36,7 +40,11 @@ export const globalOptions: Readonly<Record<string, OptionSpec>> = {
  * Parse what follows a command's name.
  * @throws GloveboxError `USAGE` naming the argument.
  */
-export function parseCommandArgs(command: string, args: readonly string[], specs: Readonly<Record<string, OptionSpec>>): ParsedArgs {
+export function parseCommandArgs(
+  command: string,
+  args: readonly string[],
+  specs: Readonly<Record<string, OptionSpec>>,
+): ParsedArgs {
   let json: JsonMode = 'no';
   const rest: string[] = [];
   let literal = false;
@@ -76,5 +84,8 @@ function jsonMode(command: string, text: string): JsonMode {
 }
 
 export function usage(command: string, message: string): GloveboxError {
-  return new GloveboxError('USAGE', { message: `${message}.`, hint: `Run glovebox ${command} --help.`.replace('  ', ' ') });
+  return new GloveboxError('USAGE', {
+    message: `${message}.`,
+    hint: `Run glovebox ${command} --help.`.replace('  ', ' '),
+  });
 }

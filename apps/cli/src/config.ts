@@ -26,7 +26,11 @@ export const configFileName = 'glovebox.yaml';
 export function dataDirOf(option: string | undefined): string {
   const env = process.env;
   const named = option ?? env[environmentNames.dataDir];
-  if (named === '') throw new GloveboxError('USAGE', { message: 'The data directory is an empty string.', hint: 'Pass --data-dir DIR.' });
+  if (named === '')
+    throw new GloveboxError('USAGE', {
+      message: 'The data directory is an empty string.',
+      hint: 'Pass --data-dir DIR.',
+    });
   if (named !== undefined) return resolve(named);
   const base = env.XDG_DATA_HOME;
   return join(base !== undefined && isAbsolute(base) ? base : join(homedir(), '.local', 'share'), 'glovebox');
@@ -48,7 +52,11 @@ async function readConfigFile(path: string): Promise<z.infer<typeof fileSchema>>
     text = readFileSync(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return fileSchema.parse({});
-    throw new GloveboxError('CONFIG_INVALID', { message: `${path} cannot be read: ${(error as Error).message}`, place: { file: path }, cause: error });
+    throw new GloveboxError('CONFIG_INVALID', {
+      message: `${path} cannot be read: ${(error as Error).message}`,
+      place: { file: path },
+      cause: error,
+    });
   }
   const { parseDocument } = await import('yaml');
   const document = parseDocument(text, { strict: true, uniqueKeys: true });

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { Engine, ImageStore, RunStore } from '@glovebox/engine';
 import type { CellDriver } from '@glovebox/cell';
+import type { Engine, ImageStore, RunStore } from '@glovebox/engine';
 import type { Config } from './config.ts';
 
 /** The engine in this process, and how to close it. */
@@ -19,14 +19,19 @@ export function localActor(): string {
  * this host is swept away, before anything new is made.
  */
 export async function openLocalEngine(config: Config): Promise<LocalEngine> {
-  const [{ openInstance }, { createBlobStore }, { createPackageSource }, { createBundleCache, isDead }] = await Promise.all([
-    import('@glovebox/artifact'),
-    import('@glovebox/blobs-fs'),
-    import('@glovebox/registry-npm'),
-    import('@glovebox/engine'),
-  ]);
+  const [{ openInstance }, { createBlobStore }, { createPackageSource }, { createBundleCache, isDead }] =
+    await Promise.all([
+      import('@glovebox/artifact'),
+      import('@glovebox/blobs-fs'),
+      import('@glovebox/registry-npm'),
+      import('@glovebox/engine'),
+    ]);
   const instance = await openInstance(config.dataDir);
-  const [store, images, driver] = await Promise.all([openStore(config), openImages(config), openDriver(config, instance.instance)]);
+  const [store, images, driver] = await Promise.all([
+    openStore(config),
+    openImages(config),
+    openDriver(config, instance.instance),
+  ]);
   try {
     await store.markLost(isDead, Date.now());
     await driver.sweep();

@@ -21,7 +21,14 @@ async function main(args: string[]): Promise<number> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
   });
-  let output = new Output(args.some((arg) => arg === '--json' || arg === '--json=document') ? 'document' : args.includes('--json=lines') ? 'lines' : 'no', false);
+  let output = new Output(
+    args.some((arg) => arg === '--json' || arg === '--json=document')
+      ? 'document'
+      : args.includes('--json=lines')
+        ? 'lines'
+        : 'no',
+    false,
+  );
   try {
     const found = findCommand(args);
     if ('help' in found) {
@@ -37,13 +44,15 @@ async function main(args: string[]): Promise<number> {
     }
     const count = parsed.positionals.length;
     if (count < command.positionals.min) throw usage(command.name, `glovebox ${command.name} needs ${command.usage}`);
-    if (count > command.positionals.max) throw usage(command.name, `${parsed.positionals[command.positionals.max]} is one argument too many`);
+    if (count > command.positionals.max)
+      throw usage(command.name, `${parsed.positionals[command.positionals.max]} is one argument too many`);
     const { run } = await command.load();
     return await run({ args: parsed, output, signal: abort.signal });
   } catch (error) {
     const data = toErrorData(storageError(error));
     output.error(data);
-    if (data.code === 'INTERNAL' && error instanceof Error && output.json === 'no') process.stderr.write(`${error.stack ?? ''}\n`);
+    if (data.code === 'INTERNAL' && error instanceof Error && output.json === 'no')
+      process.stderr.write(`${error.stack ?? ''}\n`);
     return errorCatalogue[data.code].exit;
   }
 }
@@ -52,23 +61,33 @@ async function main(args: string[]): Promise<number> {
 function storageError(error: unknown): unknown {
   if (error instanceof GloveboxError) return error;
   const { code, path } = (error ?? {}) as NodeJS.ErrnoException;
-  if (code === 'ENOSPC' || code === 'EDQUOT') return new GloveboxError('DISK_FULL', { cause: error, ...(path ? { place: { file: path } } : {}) });
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return new GloveboxError('DISK_FULL', { cause: error, ...(path ? { place: { file: path } } : {}) });
   if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') {
-    return new GloveboxError('DATA_DIR_UNUSABLE', { message: (error as Error).message, cause: error, ...(path ? { place: { file: path } } : {}) });
+    return new GloveboxError('DATA_DIR_UNUSABLE', {
+      message: (error as Error).message,
+      cause: error,
+      ...(path ? { place: { file: path } } : {}),
+    });
   }
   return error;
 }
 
 function findCommand(args: string[]): { command: Command; rest: string[] } | { help: string } {
   const words = args.filter((arg) => !arg.startsWith('-'));
-  if (args.length === 0 || (words.length === 0 && args.some((arg) => arg === '--help' || arg === '-h')) || (words[0] === 'help' && words.length === 1)) {
+  if (
+    args.length === 0 ||
+    (words.length === 0 && args.some((arg) => arg === '--help' || arg === '-h')) ||
+    (words[0] === 'help' && words.length === 1)
+  ) {
     return { help: overview() };
   }
   const asked = words[0] === 'help' ? words.slice(1) : words;
   const command = commands.find(({ name }) => name.split(' ').every((word, i) => asked[i] === word));
   if (!command) {
     const group = commands.filter(({ name }) => name.startsWith(`${asked[0]} `));
-    if (group.length > 0 && (asked.length === 1 || words[0] === 'help')) return { help: groupHelp(asked[0] as string, group) };
+    if (group.length > 0 && (asked.length === 1 || words[0] === 'help'))
+      return { help: groupHelp(asked[0] as string, group) };
     throw usage('', `${asked.slice(0, 2).join(' ') || args[0]} is not a command${suggestion(asked)}`);
   }
   if (words[0] === 'help') return { help: commandHelp(command) };
@@ -79,7 +98,10 @@ function findCommand(args: string[]): { command: Command; rest: string[] } | { h
 
 function suggestion(asked: string[]): string {
   const text = asked.slice(0, 2).join(' ');
-  const near = commands.filter(({ name }) => name.split(' ').some((word) => asked.includes(word)) || name.replace(' ', '') === text.replace(/[ -]/g, ''));
+  const near = commands.filter(
+    ({ name }) =>
+      name.split(' ').some((word) => asked.includes(word)) || name.replace(' ', '') === text.replace(/[ -]/g, ''),
+  );
   return near.length === 0 ? '' : `; did you mean ${near.map(({ name }) => name).join(', ')}`;
 }
 

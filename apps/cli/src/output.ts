@@ -1,5 +1,5 @@
-import { type ErrorData, type Finding, formatDuration, type Json, type PhasesMs } from '@glovebox/contract';
 import { styleText } from 'node:util';
+import { type ErrorData, type Finding, formatDuration, type Json, type PhasesMs } from '@glovebox/contract';
 import type { JsonMode } from './args.ts';
 
 type Style = Parameters<typeof styleText>[0];
@@ -52,7 +52,9 @@ export class Output {
     if (this.json !== 'no') {
       const { details, ...rest } = error;
       const findings = (details as { findings?: Json } | undefined)?.findings;
-      process.stdout.write(`${jsonText(this.json === 'lines' ? { event: 'error', error } : { error: rest, ...(findings ? { findings } : {}) }, this.json === 'lines' ? undefined : 2)}\n`);
+      process.stdout.write(
+        `${jsonText(this.json === 'lines' ? { event: 'error', error } : { error: rest, ...(findings ? { findings } : {}) }, this.json === 'lines' ? undefined : 2)}\n`,
+      );
       return;
     }
     process.stderr.write(`${errorText(error)}\n`);
@@ -67,7 +69,8 @@ export function errorText(error: ErrorData): string {
   const findings = (error.details as { findings?: Finding[] } | undefined)?.findings ?? [];
   const lines = [`${paint(['red', 'bold'], 'error', process.stderr)} ${error.code}: ${printable(error.message)}`];
   if (findings.length > 1) {
-    for (const finding of findings) lines.push(`  ${placeText(finding)}${printable(finding.message)} (${finding.rule})`);
+    for (const finding of findings)
+      lines.push(`  ${placeText(finding)}${printable(finding.message)} (${finding.rule})`);
   } else {
     const place = error.place ?? findings[0]?.place;
     if (place) lines.push(`  at ${placeText({ place }).replace(/ $/, '')}`);
@@ -78,8 +81,11 @@ export function errorText(error: ErrorData): string {
 }
 
 function placeText({ place }: Pick<Finding, 'place'>): string {
-  const position = place.line === undefined ? '' : `:${place.line}${place.column === undefined ? '' : `:${place.column}`}`;
-  const text = [place.file === undefined ? '' : `${place.file}${position}`, place.path ?? ''].filter((part) => part !== '').join(' ');
+  const position =
+    place.line === undefined ? '' : `:${place.line}${place.column === undefined ? '' : `:${place.column}`}`;
+  const text = [place.file === undefined ? '' : `${place.file}${position}`, place.path ?? '']
+    .filter((part) => part !== '')
+    .join(' ');
   return text === '' ? '' : `${printable(text)} `;
 }
 
@@ -88,7 +94,9 @@ export function table(head: string[], rows: string[][], right: readonly string[]
   const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => (row[i] ?? '').length)));
   const line = (cells: string[]): string =>
     cells
-      .map((cell, i) => (right.includes(head[i] as string) ? cell.padStart(widths[i] as number) : cell.padEnd(widths[i] as number)))
+      .map((cell, i) =>
+        right.includes(head[i] as string) ? cell.padStart(widths[i] as number) : cell.padEnd(widths[i] as number),
+      )
       .join('  ')
       .trimEnd();
   return [paint('bold', line(head)), ...rows.map(line)].join('\n');

@@ -19,7 +19,9 @@ export function errorLines(error: ErrorData | GuestErrorData): string {
   const lines = [`  ${error.code}: ${printable(error.message)}`];
   if (error.place) {
     const { file, path, line, column } = error.place;
-    const at = [file === undefined ? '' : `${file}${line === undefined ? '' : `:${line}:${column ?? 1}`}`, path ?? ''].filter((part) => part !== '').join(' ');
+    const at = [file === undefined ? '' : `${file}${line === undefined ? '' : `:${line}:${column ?? 1}`}`, path ?? '']
+      .filter((part) => part !== '')
+      .join(' ');
     if (at !== '') lines.push(`  at ${printable(at)}`);
   }
   if ('stack' in error && error.stack !== undefined) {

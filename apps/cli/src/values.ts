@@ -13,7 +13,9 @@ export async function readValue(name: 'input' | 'config', given: string | undefi
   if (parsed.ok) return text;
   throw new GloveboxError('INPUT_NOT_JSON', {
     message: `--${name} is not usable JSON: ${parsed.detail}.`,
-    ...(given?.startsWith('@') ? { place: { file: given.slice(1) } } : { place: { path: `/${name}` }, hint: 'Pass JSON text, or @file with a JSON file.' }),
+    ...(given?.startsWith('@')
+      ? { place: { file: given.slice(1) } }
+      : { place: { path: `/${name}` }, hint: 'Pass JSON text, or @file with a JSON file.' }),
   });
 }
 
@@ -21,7 +23,8 @@ export async function readValue(name: 'input' | 'config', given: string | undefi
 export async function withTextFields(inputText: string, fields: string[] | undefined): Promise<string> {
   if (fields === undefined) return inputText;
   const value = JSON.parse(inputText) as unknown;
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw usage('node run', '--input-text needs an input that is an object');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw usage('node run', '--input-text needs an input that is an object');
   const entries = new Map(Object.entries(value));
   for (const field of fields) {
     const match = /^([^=]{1,200})=@(.+)$/s.exec(field);
@@ -42,7 +45,11 @@ async function readFileText(name: string, path: string): Promise<string> {
     }
   } catch (error) {
     if (error instanceof GloveboxError) throw error;
-    throw new GloveboxError('INPUT_UNREADABLE', { message: `The ${name} file ${path} cannot be read: ${(error as Error).message}.`, place: { file: path }, cause: error });
+    throw new GloveboxError('INPUT_UNREADABLE', {
+      message: `The ${name} file ${path} cannot be read: ${(error as Error).message}.`,
+      place: { file: path },
+      cause: error,
+    });
   }
 }
 
@@ -51,12 +58,20 @@ async function readBounded(source: AsyncIterable<Uint8Array>): Promise<string> {
   let bytes = 0;
   for await (const chunk of source) {
     bytes += chunk.byteLength;
-    if (bytes > valueLimits.maxBytes) throw new GloveboxError('INPUT_UNREADABLE', { message: `The input is over ${valueLimits.maxBytes} bytes.`, hint: 'Pass less.' });
+    if (bytes > valueLimits.maxBytes)
+      throw new GloveboxError('INPUT_UNREADABLE', {
+        message: `The input is over ${valueLimits.maxBytes} bytes.`,
+        hint: 'Pass less.',
+      });
     chunks.push(chunk);
   }
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
   } catch (error) {
-    throw new GloveboxError('INPUT_UNREADABLE', { message: 'The input is not UTF-8.', hint: 'Convert it to UTF-8.', cause: error });
+    throw new GloveboxError('INPUT_UNREADABLE', {
+      message: 'The input is not UTF-8.',
+      hint: 'Convert it to UTF-8.',
+      cause: error,
+    });
   }
 }

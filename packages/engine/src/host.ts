@@ -5,7 +5,12 @@ import type { OwnerRef } from './records.ts';
 export function ownIdentity(instance: string): OwnerRef {
   const startTicks = processStartTicks(process.pid);
   if (startTicks === undefined) throw new Error('/proc does not show this process');
-  return { instance, bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(), pid: process.pid, startTicks };
+  return {
+    instance,
+    bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
+    pid: process.pid,
+    startTicks,
+  };
 }
 
 /** Field 22 of /proc/pid/stat; undefined when there is no such process. */

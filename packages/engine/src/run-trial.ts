@@ -5,7 +5,6 @@ import {
   type AttemptState,
   type ErrorData,
   type FileRecord,
-  type Finding,
   GloveboxError,
   type Json,
   type LogRecord,
@@ -21,11 +20,12 @@ import {
 } from '@glovebox/contract';
 import { openJudge, readNodePackage, type ValueJudge } from '@glovebox/validate';
 import { type AttemptReport, runAttempt } from './attempt/run-attempt.ts';
+import { buildNode } from './build-node.ts';
 import type { Engine } from './engine.ts';
+import { fromFindings } from './finding-error.ts';
+import { ownIdentity } from './host.ts';
 import type { NodePackage } from './ports.ts';
 import type { Attempt, AttemptEnd, GuestErrorData, RunRecord } from './records.ts';
-import { ownIdentity } from './host.ts';
-import { buildNode } from './build-node.ts';
 
 /** Input and config as JSON text. Bytes of UTF-8, and levels of nesting. */
 export const valueLimits = { maxBytes: 16 * 1024 * 1024, maxDepth: 128 } as const;
@@ -39,7 +39,10 @@ export interface TrialRequest {
 }
 
 export interface TrialEvents {
-  onStep?: (step: 'read' | 'check' | 'restore' | 'bundle' | 'boot' | 'load' | 'run' | 'teardown', detail?: string) => void;
+  onStep?: (
+    step: 'read' | 'check' | 'restore' | 'bundle' | 'boot' | 'load' | 'run' | 'teardown',
+    detail?: string,
+  ) => void;
   onRun?: (ids: { run: string; attempt: string }) => void;
   onLog?: (record: LogRecord) => void;
   onProgress?: (progress: Progress) => void;
@@ -138,7 +141,19 @@ export async function runTrial(
       throw error;
     }
     await judgeOutput(judge, report, built.sourceMap);
-    const predicate = receiptOf({ engine, request, pkg, limits, run, attempt, report, built, plan, image: image.digest, queueMs });
+    const predicate = receiptOf({
+      engine,
+      request,
+      pkg,
+      limits,
+      run,
+      attempt,
+      report,
+      built,
+      plan,
+      image: image.digest,
+      queueMs,
+    });
     const receipt = await signReceipt(predicate, engine.signer);
     await logs.flush();
     const phasesMs = predicate.observed.phasesMs;
@@ -158,7 +173,9 @@ export async function runTrial(
       receiptDigest: receipt.digest,
     };
     if ((await engine.store.finish(attempt.id, end)) === 'stale') {
-      throw new GloveboxError('INTERNAL', { message: `attempt ${attempt.id} was ended by another process while it ran here` });
+      throw new GloveboxError('INTERNAL', {
+        message: `attempt ${attempt.id} was ended by another process while it ran here`,
+      });
     }
     return {
       run: run.id,
@@ -191,12 +208,19 @@ async function both<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
 async function readPackage(dir: string): Promise<NodePackage> {
   const read = await readNodePackage(dir);
   if (read.ok) return read.pkg;
-  throw new GloveboxError('PACKAGE_INVALID', { ...fromFindings(read.findings), message: `${dir} is not a valid node package.` });
+  throw new GloveboxError('PACKAGE_INVALID', {
+    ...fromFindings(read.findings),
+    message: `${dir} is not a valid node package.`,
+  });
 }
 
 function requireJson(what: 'input' | 'config', text: string, code: 'INPUT_NOT_JSON'): void {
   const parsed = parseJson(text, valueLimits);
-  if (!parsed.ok) throw new GloveboxError(code, { message: `The ${what} is not usable JSON: ${parsed.detail}.`, place: { path: `/${what}` } });
+  if (!parsed.ok)
+    throw new GloveboxError(code, {
+      message: `The ${what} is not usable JSON: ${parsed.detail}.`,
+      place: { path: `/${what}` },
+    });
 }
 
 async function checkValues(judge: ValueJudge, request: TrialRequest): Promise<void> {
@@ -204,17 +228,9 @@ async function checkValues(judge: ValueJudge, request: TrialRequest): Promise<vo
   if (schemas.length > 0) throw new GloveboxError('PACKAGE_INVALID', fromFindings(schemas));
   for (const which of ['input', 'config'] as const) {
     const findings = await judge.check(which, which === 'input' ? request.inputText : request.configText);
-    if (findings.length > 0) throw new GloveboxError(which === 'input' ? 'INPUT_INVALID' : 'CONFIG_VALUE_INVALID', fromFindings(findings));
+    if (findings.length > 0)
+      throw new GloveboxError(which === 'input' ? 'INPUT_INVALID' : 'CONFIG_VALUE_INVALID', fromFindings(findings));
   }
-}
-
-/** All findings as details, and the first one's place and hint for those who read one line. */
-export function fromFindings(findings: Finding[]): { message?: string; place?: Finding['place']; hint?: string; details: Json } {
-  const first = findings[0];
-  return {
-    ...(first ? { message: first.message, place: first.place, hint: first.hint } : {}),
-    details: { findings: findings as unknown as Json },
-  };
 }
 
 /** What the node gave is checked where its schema can hurt nobody; a refused output is no output. */
@@ -224,7 +240,13 @@ async function judgeOutput(judge: ValueJudge, report: AttemptReport, sourceMap: 
       const findings = await judge.check('output', report.outputText);
       if (findings.length === 0) return;
       const { message, place, hint, details } = fromFindings(findings);
-      report.error = { code: 'OUTPUT_INVALID', message: message ?? '', ...(hint ? { hint } : {}), ...(place ? { place } : {}), details };
+      report.error = {
+        code: 'OUTPUT_INVALID',
+        message: message ?? '',
+        ...(hint ? { hint } : {}),
+        ...(place ? { place } : {}),
+        details,
+      };
     } catch (error) {
       if (!(error instanceof GloveboxError)) throw error;
       report.error = error.toData();
@@ -238,7 +260,12 @@ async function judgeOutput(judge: ValueJudge, report: AttemptReport, sourceMap: 
   }
 }
 
-function describeRun(engine: Engine, request: TrialRequest, pkg: NodePackage, limits: RunLimits): { run: RunRecord; attempt: Attempt } {
+function describeRun(
+  engine: Engine,
+  request: TrialRequest,
+  pkg: NodePackage,
+  limits: RunLimits,
+): { run: RunRecord; attempt: Attempt } {
   const createdAtMs = engine.now();
   const runId = newRunId(createdAtMs);
   const run: RunRecord = {
@@ -267,7 +294,8 @@ function describeRun(engine: Engine, request: TrialRequest, pkg: NodePackage, li
 }
 
 function neverRan(engine: Engine, error: unknown, queueMs: number): AttemptEnd {
-  const data: ErrorData = error instanceof GloveboxError ? error.toData() : { code: 'INTERNAL', message: String(error) };
+  const data: ErrorData =
+    error instanceof GloveboxError ? error.toData() : { code: 'INTERNAL', message: String(error) };
   return {
     state: 'LOST',
     endedAtMs: engine.now(),
@@ -366,4 +394,3 @@ class LogWriter {
     await this.#writing;
   }
 }
-

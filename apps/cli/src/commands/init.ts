@@ -18,7 +18,11 @@ const commentedConfig = `# Glovebox configuration. Every line here is optional; 
 export async function run({ args, output }: CommandContext): Promise<number> {
   const dataDir = dataDirOf(args.global.dataDir);
   const path = join(dataDir, configFileName);
-  if (existsSync(path)) throw new GloveboxError('ALREADY_EXISTS', { message: `${path} is already there; nothing was changed.`, place: { file: path } });
+  if (existsSync(path))
+    throw new GloveboxError('ALREADY_EXISTS', {
+      message: `${path} is already there; nothing was changed.`,
+      place: { file: path },
+    });
   const { instance, publicKeyPem } = await openInstance(dataDir);
   const temp = `${path}.${process.pid}`;
   const file = await open(temp, 'wx', 0o600);
@@ -32,6 +36,10 @@ export async function run({ args, output }: CommandContext): Promise<number> {
   } finally {
     await file.close();
   }
-  output.result({ dataDir, config: path, instance, publicKey: publicKeyPem }, () => `Made ${dataDir}\n  config    ${path}\n  instance  ${instance}\n\nNext: glovebox doctor, then glovebox node new my-node`);
+  output.result(
+    { dataDir, config: path, instance, publicKey: publicKeyPem },
+    () =>
+      `Made ${dataDir}\n  config    ${path}\n  instance  ${instance}\n\nNext: glovebox doctor, then glovebox node new my-node`,
+  );
   return 0;
 }

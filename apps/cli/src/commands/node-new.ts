@@ -14,17 +14,31 @@ export async function run({ args, output }: CommandContext): Promise<number> {
   if (title.length > 120 || title === '') throw usage('node new', '--title has 1 to 120 characters');
   const there = await readdir(target).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
-    throw new GloveboxError('ALREADY_EXISTS', { message: `${target} is there and is not a directory.`, place: { file: target } });
+    throw new GloveboxError('ALREADY_EXISTS', {
+      message: `${target} is there and is not a directory.`,
+      place: { file: target },
+    });
   });
   if (there !== undefined && there.length > 0) {
-    throw new GloveboxError('ALREADY_EXISTS', { message: `${target} is not empty; nothing was changed.`, place: { file: target } });
+    throw new GloveboxError('ALREADY_EXISTS', {
+      message: `${target} is not empty; nothing was changed.`,
+      place: { file: target },
+    });
   }
-  const [{ nodeTemplate }, { toolingFiles }] = await Promise.all([import('@glovebox/sdk/template'), import('../tooling-files.ts')]);
+  const [{ nodeTemplate }, { toolingFiles }] = await Promise.all([
+    import('@glovebox/sdk/template'),
+    import('../tooling-files.ts'),
+  ]);
   const files = new Map([...nodeTemplate({ id, title }), ...(await toolingFiles())]);
   await writePackage(target, files);
   const names = [...files.keys()].filter((name) => !name.startsWith('.glovebox/')).sort();
   output.result({ directory: target, id, files: [...files.keys()].sort() }, () =>
-    [`Made ${target}`, ...names.map((name) => `  ${name}`), '', `Next: glovebox node run ${args.positionals[0]} --trial --input @${join(args.positionals[0] as string, 'fixtures', 'input.json')}`].join('\n'),
+    [
+      `Made ${target}`,
+      ...names.map((name) => `  ${name}`),
+      '',
+      `Next: glovebox node run ${args.positionals[0]} --trial --input @${join(args.positionals[0] as string, 'fixtures', 'input.json')}`,
+    ].join('\n'),
   );
   return 0;
 }
@@ -51,7 +65,11 @@ async function writePackage(target: string, files: ReadonlyMap<string, string | 
     await rm(temp, { recursive: true, force: true });
     const code = (error as NodeJS.ErrnoException).code;
     if (code === 'ENOTEMPTY' || code === 'EEXIST') {
-      throw new GloveboxError('ALREADY_EXISTS', { message: `${target} was filled meanwhile; nothing was changed.`, place: { file: target }, cause: error });
+      throw new GloveboxError('ALREADY_EXISTS', {
+        message: `${target} was filled meanwhile; nothing was changed.`,
+        place: { file: target },
+        cause: error,
+      });
     }
     throw error;
   }

@@ -23,7 +23,10 @@ const stepTexts: Record<string, string> = {
 export async function run({ args, output, signal }: CommandContext): Promise<number> {
   const { options } = args;
   if (options.trial !== true) throw usage('node run', 'a directory runs as a trial only: add --trial');
-  const inputText = await withTextFields(await readValue('input', options.input as string | undefined), options['input-text'] as string[] | undefined);
+  const inputText = await withTextFields(
+    await readValue('input', options.input as string | undefined),
+    options['input-text'] as string[] | undefined,
+  );
   const configText = await readValue('config', options.config as string | undefined);
   const project = projectOf(args);
   const config = await loadConfig(args.global.dataDir);
@@ -38,7 +41,9 @@ export async function run({ args, output, signal }: CommandContext): Promise<num
       { project, actor: localActor(), packageDir: args.positionals[0] as string, inputText, configText },
       {
         onStep: (step, detail) => {
-          output.progress(paint('dim', `· ${stepTexts[step] ?? step}${detail === undefined ? '' : ` ${detail}`}`, process.stderr));
+          output.progress(
+            paint('dim', `· ${stepTexts[step] ?? step}${detail === undefined ? '' : ` ${detail}`}`, process.stderr),
+          );
           output.event({ event: 'step', step, ...(detail === undefined ? {} : { detail }) });
         },
         onRun: (ids) => output.event({ event: 'run', ...ids }),
@@ -55,7 +60,10 @@ export async function run({ args, output, signal }: CommandContext): Promise<num
       signal,
     );
     const { run: id, attempt, state, output: value, error, digest, receiptDigest, phasesMs, peaks, files } = result;
-    output.result({ run: id, attempt, state, output: value, error, digest, receiptDigest, phasesMs, peaks, files }, () => (value === null && state !== 'SUCCEEDED' ? '' : jsonText(value as Json, 2)));
+    output.result(
+      { run: id, attempt, state, output: value, error, digest, receiptDigest, phasesMs, peaks, files },
+      () => (value === null && state !== 'SUCCEEDED' ? '' : jsonText(value as Json, 2)),
+    );
     output.progress(summary(result));
     if (signal.aborted) return 130;
     return state === 'SUCCEEDED' ? 0 : 1;

@@ -18,7 +18,10 @@ export async function run({ args, output }: CommandContext): Promise<number> {
     const file = last.end?.files.find((record) => record.name === name);
     if (!file) {
       const names = last.end?.files.map((record) => record.name).join(', ');
-      throw new GloveboxError('NOT_FOUND', { message: `Run ${run.id} has no file ${name}.`, hint: names ? `It has ${names}.` : 'It wrote none.' });
+      throw new GloveboxError('NOT_FOUND', {
+        message: `Run ${run.id} has no file ${name}.`,
+        hint: names ? `It has ${names}.` : 'It wrote none.',
+      });
     }
     const bytes = createBlobStore(join(config.dataDir, 'blobs')).read(file.digest);
     const out = args.options.out as string | undefined;
@@ -27,7 +30,13 @@ export async function run({ args, output }: CommandContext): Promise<number> {
       return 0;
     }
     const target = resolve(out);
-    if (await stat(target).then(() => true, () => false)) throw new GloveboxError('ALREADY_EXISTS', { message: `${target} is already there.`, place: { file: target } });
+    if (
+      await stat(target).then(
+        () => true,
+        () => false,
+      )
+    )
+      throw new GloveboxError('ALREADY_EXISTS', { message: `${target} is already there.`, place: { file: target } });
     const temp = `${target}.${process.pid}.part`;
     try {
       await pipeline(bytes, createWriteStream(temp, { flags: 'wx', mode: 0o600 }));

@@ -10,10 +10,13 @@ import { projectOf } from '../project.ts';
 export async function run({ args, output }: CommandContext): Promise<number> {
   const { limit: limitText, before, node, state } = args.options as Record<string, string | undefined>;
   const limit = limitText === undefined ? 20 : Number(limitText);
-  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw usage('run list', `--limit ${limitText} is not a number from 1 to 1000`);
-  if (before !== undefined && !idPatterns.run.test(before)) throw usage('run list', `--before ${before} is not a run id`);
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1000)
+    throw usage('run list', `--limit ${limitText} is not a number from 1 to 1000`);
+  if (before !== undefined && !idPatterns.run.test(before))
+    throw usage('run list', `--before ${before} is not a run id`);
   const known = state === undefined ? undefined : attemptStates.find((name) => name === state.toUpperCase());
-  if (state !== undefined && known === undefined) throw usage('run list', `--state ${state} is none of ${attemptStates.join(', ')}`);
+  if (state !== undefined && known === undefined)
+    throw usage('run list', `--state ${state} is none of ${attemptStates.join(', ')}`);
   const config = await loadConfig(args.global.dataDir);
   const store = await openStore(config, { inThread: true });
   try {

@@ -13,14 +13,22 @@ const pollMs = 200;
 
 export async function run({ args, output, signal }: CommandContext): Promise<number> {
   const tail = args.options.tail === undefined ? undefined : Number(args.options.tail);
-  if (tail !== undefined && (!Number.isInteger(tail) || tail < 0)) throw usage('run logs', `--tail ${args.options.tail} is not a number`);
+  if (tail !== undefined && (!Number.isInteger(tail) || tail < 0))
+    throw usage('run logs', `--tail ${args.options.tail} is not a number`);
   const store = await openStore(await loadConfig(args.global.dataDir), { inThread: true });
   try {
     const { last } = await findRun(store, args);
     const follow = args.options.follow === true;
     if (output.json === 'document' && !follow) {
       const all = await store.logs(last.id);
-      output.result({ run: last.run, attempt: last.id, logs: tail === undefined ? all : all.slice(all.length - Math.min(tail, all.length)) }, () => '');
+      output.result(
+        {
+          run: last.run,
+          attempt: last.id,
+          logs: tail === undefined ? all : all.slice(all.length - Math.min(tail, all.length)),
+        },
+        () => '',
+      );
       return 0;
     }
     let seq = 0;
@@ -32,8 +40,13 @@ export async function run({ args, output, signal }: CommandContext): Promise<num
       await store.markLost(isDead, Date.now());
       // Read the state before the logs: what is written between the two is then read in the next round, never missed.
       const { last: now } = await findRun(store, args);
-      for (let records = await store.logs(last.id, seq, page); records.length > 0; records = await store.logs(last.id, seq, page)) {
-        for (const record of records) process.stdout.write(`${output.json === 'no' ? logText(record) : jsonText(record)}\n`);
+      for (
+        let records = await store.logs(last.id, seq, page);
+        records.length > 0;
+        records = await store.logs(last.id, seq, page)
+      ) {
+        for (const record of records)
+          process.stdout.write(`${output.json === 'no' ? logText(record) : jsonText(record)}\n`);
         seq = records.at(-1)?.seq ?? seq;
       }
       if (!follow || now.end !== null || signal.aborted) return 0;

@@ -1,8 +1,7 @@
-import { formatDuration, formatSize, type Json, type LogRecord } from '@glovebox/contract';
+import { formatDuration, formatSize, GloveboxError, type Json, type LogRecord } from '@glovebox/contract';
 import { isDead } from '@glovebox/engine/host';
 import type { CommandContext } from '../commands.ts';
 import { loadConfig } from '../config.ts';
-import { GloveboxError } from '@glovebox/contract';
 import { openStore } from '../local-engine.ts';
 import { jsonText, paint, printable, waterfall } from '../output.ts';
 import { findRun } from '../project.ts';
@@ -18,7 +17,11 @@ export async function run({ args, output }: CommandContext): Promise<number> {
     const { run, attempts, last } = await findRun(store, args);
     const end = last.end;
     if (args.options.receipt === true) {
-      if (!end?.receiptText) throw new GloveboxError('NOT_FOUND', { message: `Run ${run.id} has no receipt.`, hint: 'Only attempts that had a cell have one.' });
+      if (!end?.receiptText)
+        throw new GloveboxError('NOT_FOUND', {
+          message: `Run ${run.id} has no receipt.`,
+          hint: 'Only attempts that had a cell have one.',
+        });
       process.stdout.write(end.receiptText);
       return 0;
     }
@@ -74,9 +77,17 @@ export async function run({ args, output }: CommandContext): Promise<number> {
       if (end?.outputText != null) parts.push(paint('bold', 'output'), value(document.output));
       if (end?.error) parts.push(paint('bold', 'error'), errorLines(end.error));
       if (document.files.length > 0) {
-        parts.push(paint('bold', 'files'), ...document.files.map((file) => `  ${file.name}  ${file.mediaType}  ${formatSize(file.sizeBytes)}  ${file.digest}`));
+        parts.push(
+          paint('bold', 'files'),
+          ...document.files.map(
+            (file) => `  ${file.name}  ${file.mediaType}  ${formatSize(file.sizeBytes)}  ${file.digest}`,
+          ),
+        );
       }
-      parts.push(paint('bold', `logs (${logs.length})`), ...logs.slice(-shownLogLines).map((record) => `  ${logText(record)}`));
+      parts.push(
+        paint('bold', `logs (${logs.length})`),
+        ...logs.slice(-shownLogLines).map((record) => `  ${logText(record)}`),
+      );
       if (logs.length > shownLogLines) parts.push(`  … the last ${shownLogLines}; glovebox run logs ${run.id} has all`);
       return parts.join('\n');
     });
@@ -88,6 +99,9 @@ export async function run({ args, output }: CommandContext): Promise<number> {
 
 function value(json: Json): string {
   const text = jsonText(json, 2);
-  const cut = text.length > shownValueChars ? `${text.slice(0, shownValueChars)}\n… ${text.length - shownValueChars} characters more; --json has all` : text;
+  const cut =
+    text.length > shownValueChars
+      ? `${text.slice(0, shownValueChars)}\n… ${text.length - shownValueChars} characters more; --json has all`
+      : text;
   return printable(cut).replace(/^/gm, '  ');
 }

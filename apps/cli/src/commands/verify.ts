@@ -22,18 +22,20 @@ export async function run({ args, output }: CommandContext): Promise<number> {
   }
   const { predicate } = verified.statement;
   const { observed } = predicate;
-  output.result({ verified: true, keyId: verified.keyId, comparedWithRecord: ofRun, statement: verified.statement }, () =>
-    [
-      `${paint('green', 'verified')}  key ${verified.keyId.slice(0, 16)}…${ofRun ? ', matches the record' : ''}`,
-      `  attempt   ${predicate.attempt} of ${predicate.run}`,
-      `  node      ${predicate.node.id}@${predicate.node.version}`,
-      `  bundle    ${predicate.node.bundle}`,
-      `  image     ${observed.image}`,
-      `  state     ${observed.state}${observed.errorCode ? ` ${observed.errorCode}` : ''}`,
-      `  cell      class ${observed.class}, ${observed.driver.name} by ${observed.driver.runtime} ${observed.driver.version}`,
-      `  in force  ${observed.properties.join(', ')}`,
-      `  egress    ${observed.egress.requests} requests`,
-    ].join('\n'),
+  output.result(
+    { verified: true, keyId: verified.keyId, comparedWithRecord: ofRun, statement: verified.statement },
+    () =>
+      [
+        `${paint('green', 'verified')}  key ${verified.keyId.slice(0, 16)}…${ofRun ? ', matches the record' : ''}`,
+        `  attempt   ${predicate.attempt} of ${predicate.run}`,
+        `  node      ${predicate.node.id}@${predicate.node.version}`,
+        `  bundle    ${predicate.node.bundle}`,
+        `  image     ${observed.image}`,
+        `  state     ${observed.state}${observed.errorCode ? ` ${observed.errorCode}` : ''}`,
+        `  cell      class ${observed.class}, ${observed.driver.name} by ${observed.driver.runtime} ${observed.driver.version}`,
+        `  in force  ${observed.properties.join(', ')}`,
+        `  egress    ${observed.egress.requests} requests`,
+      ].join('\n'),
   );
   return 0;
 }
@@ -56,20 +58,37 @@ async function trustedKeys(files: string[] | undefined, dataDir: string): Promis
 
 async function readReceipt(path: string): Promise<Buffer> {
   try {
-    if ((await stat(path)).size > maxReceiptBytes) throw new GloveboxError('RECEIPT_UNREADABLE', { message: `${path} is too large for a receipt.`, place: { file: path } });
+    if ((await stat(path)).size > maxReceiptBytes)
+      throw new GloveboxError('RECEIPT_UNREADABLE', {
+        message: `${path} is too large for a receipt.`,
+        place: { file: path },
+      });
     return await readFile(path);
   } catch (error) {
     if (error instanceof GloveboxError) throw error;
-    throw new GloveboxError('INPUT_UNREADABLE', { message: `${path} cannot be read.`, hint: 'Pass a receipt file or a run id.', place: { file: path }, cause: error });
+    throw new GloveboxError('INPUT_UNREADABLE', {
+      message: `${path} cannot be read.`,
+      hint: 'Pass a receipt file or a run id.',
+      place: { file: path },
+      cause: error,
+    });
   }
 }
 
 async function recordOf(id: string, args: CommandContext['args']) {
-  const [{ openStore }, { findRun }, { logDigest }] = await Promise.all([import('../local-engine.ts'), import('../project.ts'), import('@glovebox/engine')]);
+  const [{ openStore }, { findRun }, { logDigest }] = await Promise.all([
+    import('../local-engine.ts'),
+    import('../project.ts'),
+    import('@glovebox/engine'),
+  ]);
   const store = await openStore(await loadConfig(args.global.dataDir), { inThread: true });
   try {
     const { run, last } = await findRun(store, args);
-    if (!last.end?.receiptText) throw new GloveboxError('NOT_FOUND', { message: `Run ${id} has no receipt.`, hint: 'Only attempts that had a cell have one.' });
+    if (!last.end?.receiptText)
+      throw new GloveboxError('NOT_FOUND', {
+        message: `Run ${id} has no receipt.`,
+        hint: 'Only attempts that had a cell have one.',
+      });
     return {
       receiptText: last.end.receiptText,
       digests: {

@@ -100,7 +100,8 @@ export class ControlPlane {
     this.#route(stream).catch((error: unknown) => {
       if (stream.signal.aborted || this.#phase === 'ended') return;
       if (GloveboxError.is(error)) this.#options.onViolation({ code: error.code, detail: error.message });
-      else this.#options.onViolation({ code: 'INTERNAL', detail: error instanceof Error ? error.message : String(error) });
+      else
+        this.#options.onViolation({ code: 'INTERNAL', detail: error instanceof Error ? error.message : String(error) });
     });
   }
 
@@ -175,18 +176,19 @@ export class ControlPlane {
     const { filesBytes, filesCount } = this.#options.job.limits;
     const mediaType = stream.head.headers['content-type'] ?? 'application/octet-stream';
     if (filesCount === 0) return this.#refuse(stream, 403, 'FILES_NOT_DECLARED');
-    if (!fileNamePattern.test(name) || !mediaTypePattern.test(mediaType)) return this.#refuse(stream, 400, 'FILE_NAME_REFUSED');
+    if (!fileNamePattern.test(name) || !mediaTypePattern.test(mediaType))
+      return this.#refuse(stream, 400, 'FILE_NAME_REFUSED');
     if (this.files.some((file) => file.name === name)) return this.#refuse(stream, 409, 'FILE_NAME_REFUSED');
     if (this.files.length + this.#filesOpen >= filesCount) return this.#refuse(stream, 413, 'FILES_LIMIT');
     this.#filesOpen++;
     // Bytes are counted as they come, over all files of the attempt, so parallel uploads cannot exceed the sum.
-    const counted = (async function* (this: ControlPlane) {
+    const counted = async function* (this: ControlPlane) {
       for await (const chunk of stream.body) {
         this.#filesBytes += chunk.byteLength;
         if (this.#filesBytes > filesBytes) throw new GloveboxError('FILES_LIMIT');
         yield chunk;
       }
-    }).call(this);
+    }.call(this);
     try {
       const stored = await this.#options.blobs.put(counted, filesBytes);
       if (stream.signal.aborted || this.#phase !== 'loaded') return;
@@ -208,7 +210,11 @@ export class ControlPlane {
     if (kind === 'output') {
       const text = await readText(stream.body, this.#options.job.limits.outputBytes);
       if (stream.signal.aborted) return;
-      if (text === undefined) return this.#options.onViolation({ code: 'OUTPUT_TOO_LARGE', detail: `over ${this.#options.job.limits.outputBytes} bytes` });
+      if (text === undefined)
+        return this.#options.onViolation({
+          code: 'OUTPUT_TOO_LARGE',
+          detail: `over ${this.#options.job.limits.outputBytes} bytes`,
+        });
       const parsed = parseJson(text, { maxBytes: this.#options.job.limits.outputBytes, maxDepth: maxOutputDepth });
       if (!parsed.ok) return this.#options.onViolation({ code: 'OUTPUT_NOT_JSON', detail: parsed.detail });
       return this.#options.onResult({ kind: 'output', text });

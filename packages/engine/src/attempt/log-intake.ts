@@ -145,7 +145,8 @@ export class LogIntake {
   }
 
   #record(log: GuestLog): void {
-    const bytes = Buffer.byteLength(log.message) + (log.fields === undefined ? 0 : Buffer.byteLength(JSON.stringify(log.fields)));
+    const bytes =
+      Buffer.byteLength(log.message) + (log.fields === undefined ? 0 : Buffer.byteLength(JSON.stringify(log.fields)));
     if (this.#truncated) return this.#drop(bytes);
     if (this.#keptBytes + bytes > this.#options.limitBytes) {
       this.#truncated = true;

@@ -82,7 +82,12 @@ function fromResult(result: CellResult, end: CellEnd): Outcome {
     ...(claimed.retryAfterMs === undefined ? {} : { retryAfterMs: claimed.retryAfterMs }),
     ...(claimed.details === undefined ? {} : { details: claimed.details }),
   };
-  if (end.pidsLimitHit) return { state: 'PIDS_EXCEEDED', error: { ...error, code: 'PIDS_EXCEEDED', hint: errorCatalogue.PIDS_EXCEEDED.hint }, outputText: null };
+  if (end.pidsLimitHit)
+    return {
+      state: 'PIDS_EXCEEDED',
+      error: { ...error, code: 'PIDS_EXCEEDED', hint: errorCatalogue.PIDS_EXCEEDED.hint },
+      outputText: null,
+    };
   const state = code === 'SCRATCH_FULL' || code === 'OUTPUT_TOO_LARGE' ? code : 'FAILED';
   return { state, error, outputText: null };
 }
@@ -90,10 +95,14 @@ function fromResult(result: CellResult, end: CellEnd): Outcome {
 function fromExit({ end, stderrTail }: Evidence): Outcome {
   if (end.pidsLimitHit) return ended('PIDS_EXCEEDED', 'PIDS_EXCEEDED');
   // V8 gives up before the kernel does where its own heap limit is the tighter one; its last words are the only sign.
-  if (/heap out of memory|Array buffer allocation failed/.test(stderrTail) && (end.exit.code !== 0 || end.exit.signal !== null)) {
+  if (
+    /heap out of memory|Array buffer allocation failed/.test(stderrTail) &&
+    (end.exit.code !== 0 || end.exit.signal !== null)
+  ) {
     return ended('OUT_OF_MEMORY', 'OUT_OF_MEMORY', 'the JavaScript heap is full');
   }
-  const signal = end.exit.signal ?? (end.exit.code !== null && end.exit.code > 128 ? `signal ${end.exit.code - 128}` : null);
+  const signal =
+    end.exit.signal ?? (end.exit.code !== null && end.exit.code > 128 ? `signal ${end.exit.code - 128}` : null);
   if (signal !== null) return ended('CRASHED', 'NODE_CRASHED', `the process died by ${signal}`);
   return ended('CRASHED', 'NODE_EXITED', `the process exited with code ${end.exit.code ?? 'unknown'} before a result`);
 }

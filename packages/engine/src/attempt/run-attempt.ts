@@ -267,6 +267,11 @@ class PhaseMarks {
     const loaded = this.#at.get('loaded') ?? over;
     const dead = this.#at.get('dead') ?? over;
     const between = (from: number, to: number): number => Math.round(Math.max(0, to - from) * 100) / 100;
-    return { boot: between(start, booted), load: between(booted, loaded), run: between(loaded, over), teardown: between(over, dead) };
+    return {
+      boot: between(start, booted),
+      load: between(booted, loaded),
+      run: between(loaded, over),
+      teardown: between(over, dead),
+    };
   }
 }

@@ -1,0 +1,299 @@
+import { createHash } from 'node:crypto';
+import { duplexPair } from 'node:stream';
+import { type ClientStream, connectClient, serveChannel } from '@glovebox/channel';
+import { type Job, newAttemptId, newRunId, type Progress } from '@glovebox/contract';
+import { describe, expect, it } from 'vitest';
+import type { BlobStore } from '../ports.ts';
+import { type CellResult, ControlPlane, type Violation } from './control-plane.ts';
+import { LogIntake } from './log-intake.ts';
+
+const bundle = Buffer.from('export default 1;');
+
+function job(limits: Partial<Job['limits']> = {}): Job {
+  return {
+    ids: { project: 'default', run: newRunId(), attempt: newAttemptId(), node: 'n-n-n', correlation: 'c' },
+    nowMs: 0,
+    timeoutMs: 1000,
+    bundle: { digest: `sha256:${createHash('sha256').update(bundle).digest('hex')}`, sizeBytes: bundle.length },
+    limits: { outputBytes: 64, logBytes: 1024, filesBytes: 100, filesCount: 2, scratchBytes: 0, ...limits },
+    idempotencyKey: 'k',
+    input: { __proto__: null, a: [1] },
+    config: {},
+  };
+}
+
+/** Keeps bytes in memory; the limit is enforced as the port says. */
+function memoryBlobs(): BlobStore & { kept: Map<string, Buffer> } {
+  const kept = new Map<string, Buffer>();
+  return {
+    kept,
+    async put(source, maxBytes) {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of source) chunks.push(chunk);
+      const bytes = Buffer.concat(chunks);
+      if (bytes.length > maxBytes) throw new Error('the caller did not count');
+      const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+      kept.set(digest, bytes);
+      return { digest, sizeBytes: bytes.length };
+    },
+    async *read(digest) {
+      yield kept.get(digest) as Buffer;
+    },
+    has: async (digest) => kept.has(digest),
+  };
+}
+
+function connected(limits: Partial<Job['limits']> = {}) {
+  const [hostEnd, cellEnd] = duplexPair();
+  const blobs = memoryBlobs();
+  const seen = {
+    results: [] as CellResult[],
+    violations: [] as Violation[],
+    progress: [] as Progress[],
+    loaded: 0,
+    asked: 0,
+  };
+  const logs = new LogIntake({
+    limitBytes: 1024,
+    now: () => 0,
+    onRecord: () => undefined,
+    onViolation: (v) => seen.violations.push(v),
+  });
+  const control: ControlPlane = new ControlPlane({
+    job: job(limits),
+    bundle,
+    blobs,
+    logs,
+    onJobRequested: () => {
+      seen.asked++;
+      control.dispatch(5, 900);
+    },
+    onLoaded: () => seen.loaded++,
+    onProgress: (progress) => seen.progress.push(progress),
+    onResult: (result) => seen.results.push(result),
+    onViolation: (violation) => seen.violations.push(violation),
+  });
+  const server = serveChannel(hostEnd, (stream) => control.accept(stream));
+  const client = connectClient(cellEnd);
+  const open = (method: string, path: string, headers: Record<string, string> = {}): ClientStream =>
+    client.open({ method, url: path.startsWith('http') ? path : `http://control.invalid${path}`, headers });
+  return { control, blobs, seen, open, close: () => (client.close(), server.close()) };
+}
+
+type Cell = ReturnType<typeof connected>;
+
+async function request(cell: Cell, method: string, path: string, body?: string, headers?: Record<string, string>) {
+  const stream = cell.open(method, path, headers);
+  if (body !== undefined) await stream.write(Buffer.from(body)).catch(() => undefined);
+  stream.end();
+  const { status } = await stream.response;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream.body) chunks.push(chunk);
+  return { status, text: Buffer.concat(chunks).toString() };
+}
+
+/** Asks for the job and tells that the bundle is loaded, as the harness does. */
+async function started(limits?: Partial<Job['limits']>): Promise<Cell> {
+  const cell = connected(limits);
+  await request(cell, 'GET', '/job');
+  await request(cell, 'GET', '/bundle');
+  await request(cell, 'POST', '/loaded');
+  return cell;
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+
+it('hands out the job with what is left of the time, and the bundle byte for byte', async () => {
+  const cell = connected();
+  const answer = await request(cell, 'GET', '/job');
+  expect(JSON.parse(answer.text)).toMatchObject({ nowMs: 5, timeoutMs: 900, input: { a: [1] } });
+  expect((await request(cell, 'GET', '/bundle')).text).toBe(bundle.toString());
+  expect(cell.seen.violations).toEqual([]);
+  cell.close();
+});
+
+describe('a result', () => {
+  it('is taken once, as the text that came', async () => {
+    const cell = await started();
+    cell.open('POST', '/result', { 'glovebox-result': 'output' });
+    const stream = cell.open('POST', '/result', { 'glovebox-result': 'output' });
+    stream.end();
+    await settled();
+    expect(cell.seen.violations.map(({ code }) => code)).toEqual(['CHANNEL_ABUSE']);
+    cell.close();
+
+    const good = await started();
+    const only = good.open('POST', '/result', { 'glovebox-result': 'output' });
+    await only.write(Buffer.from('{"b": 1, '));
+    await only.write(Buffer.from('"__proto__": {"polluted": true}}'));
+    only.end();
+    await settled();
+    expect(good.seen.results).toEqual([{ kind: 'output', text: '{"b": 1, "__proto__": {"polluted": true}}' }]);
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+    good.close();
+  });
+
+  it.each([
+    ['one byte over the limit', JSON.stringify('x'.repeat(63)), 'OUTPUT_TOO_LARGE'],
+    ['no JSON', '{"a":', 'OUTPUT_NOT_JSON'],
+    ['an integer that a double cannot hold', '12345678901234567891', 'OUTPUT_NOT_JSON'],
+    ['nested too deep', `${'['.repeat(30)}`, 'OUTPUT_NOT_JSON'],
+  ])('that is %s is refused', async (_name, text, code) => {
+    const cell = await started();
+    void request(cell, 'POST', '/result', text, { 'glovebox-result': 'output' }).catch(() => undefined);
+    await settled();
+    expect(cell.seen.results).toEqual([]);
+    expect(cell.seen.violations.map((v) => v.code)).toEqual([code]);
+    cell.close();
+  });
+
+  it('that is exactly as long as the limit is taken', async () => {
+    const cell = await started();
+    void request(cell, 'POST', '/result', JSON.stringify('x'.repeat(62)), { 'glovebox-result': 'output' }).catch(
+      () => undefined,
+    );
+    await settled();
+    expect(cell.seen.results).toHaveLength(1);
+    cell.close();
+  });
+
+  it.each([
+    ['of no kind', undefined, '{}'],
+    ['of another kind', 'receipt', '{}'],
+    ['an error without a code', 'error', '{"message":"m"}'],
+    ['an error with an unknown field', 'error', '{"code":"C","message":"m","state":"SUCCEEDED"}'],
+  ])('%s ends the attempt', async (_name, kind, text) => {
+    const cell = await started();
+    void request(cell, 'POST', '/result', text, kind === undefined ? {} : { 'glovebox-result': kind }).catch(
+      () => undefined,
+    );
+    await settled();
+    expect(cell.seen.results).toEqual([]);
+    expect(cell.seen.violations.map(({ code }) => code)).toEqual(['CHANNEL_ABUSE']);
+    cell.close();
+  });
+});
+
+describe('files', () => {
+  it('are stored by digest and told with their size', async () => {
+    const cell = await started();
+    const answer = await request(cell, 'PUT', '/files/a.txt', 'hello', { 'content-type': 'text/plain' });
+    expect(answer.status).toBe(201);
+    expect(cell.control.files).toMatchObject([{ name: 'a.txt', mediaType: 'text/plain', sizeBytes: 5 }]);
+    expect(cell.blobs.kept.get((cell.control.files[0] as { digest: string }).digest)?.toString()).toBe('hello');
+    cell.close();
+  });
+
+  it('may not exceed the sum of bytes, one by one or together', async () => {
+    const cell = await started();
+    expect((await request(cell, 'PUT', '/files/a', 'x'.repeat(60))).status).toBe(201);
+    expect((await request(cell, 'PUT', '/files/b', 'x'.repeat(41))).status).toBe(413);
+    expect(cell.control.files.map(({ name }) => name)).toEqual(['a']);
+    cell.close();
+    const both = await started();
+    const answers = await Promise.all(['a', 'b'].map((name) => request(both, 'PUT', `/files/${name}`, 'x'.repeat(60))));
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 413]);
+    both.close();
+  });
+
+  it('may not exceed their count, overwrite one another or have odd names', async () => {
+    const cell = await started();
+    expect((await request(cell, 'PUT', '/files/a', '1')).status).toBe(201);
+    expect((await request(cell, 'PUT', '/files/a', '2')).status).toBe(409);
+    for (const name of ['..', '.hidden', 'a/b', '%2e%2e', 'x'.repeat(200), '']) {
+      expect((await request(cell, 'PUT', `/files/${name}`, '1')).status).toBe(400);
+    }
+    expect(
+      (
+        await request(cell, 'PUT', '/files/ok', '1', { 'content-type': 'text/plain\u0000' }).catch(() => ({
+          status: 400,
+        }))
+      ).status,
+    ).toBe(400);
+    expect((await request(cell, 'PUT', '/files/b', '2')).status).toBe(201);
+    expect((await request(cell, 'PUT', '/files/c', '3')).status).toBe(413);
+    cell.close();
+  });
+
+  it('are refused where none are declared', async () => {
+    const cell = await started({ filesBytes: 0, filesCount: 0 });
+    const answer = await request(cell, 'PUT', '/files/a', '1');
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([403, { code: 'FILES_NOT_DECLARED' }]);
+    cell.close();
+  });
+});
+
+describe('order', () => {
+  it.each([
+    ['GET', '/bundle'],
+    ['POST', '/loaded'],
+    ['POST', '/progress'],
+    ['POST', '/result'],
+    ['PUT', '/files/a'],
+  ])('%s %s before dispatch ends the attempt', async (method, path) => {
+    const cell = connected();
+    void request(cell, method, path, '{}').catch(() => undefined);
+    await settled();
+    expect(cell.seen.violations.map(({ code }) => code)).toEqual(['CHANNEL_ABUSE']);
+    cell.close();
+  });
+
+  it.each([
+    ['GET', '/job'],
+    ['GET', '/bundle'],
+    ['POST', '/loaded'],
+  ])('%s %s a second time ends the attempt', async (method, path) => {
+    const cell = await started();
+    void request(cell, method, path).catch(() => undefined);
+    await settled();
+    expect(cell.seen.violations.map(({ code }) => code)).toEqual(['CHANNEL_ABUSE']);
+    cell.close();
+  });
+
+  it('takes nothing in once the attempt has ended', async () => {
+    const cell = await started();
+    cell.control.end();
+    await expect(request(cell, 'PUT', '/files/late', '1')).rejects.toThrow();
+    await expect(request(cell, 'POST', '/progress', '{}')).rejects.toThrow();
+    expect(cell.control.files).toEqual([]);
+    expect(cell.seen.progress).toEqual([]);
+    cell.close();
+  });
+});
+
+it('refuses and counts every request that is not for the control plane', async () => {
+  const cell = await started();
+  for (const url of [
+    'https://example.com/',
+    'http://control.invalid.example.com/job',
+    'http://control.invalid:80/job',
+    'http://x@control.invalid/job',
+    'http://CONTROL.INVALID/job',
+  ]) {
+    expect((await request(cell, 'GET', url)).status).toBe(403);
+  }
+  expect(cell.control.egressRequests).toBe(5);
+  expect((await request(cell, 'GET', '/nothing')).status).toBe(404);
+  cell.close();
+});
+
+it('answers a held cancel when the attempt is cancelled, and a later one at once', async () => {
+  const cell = await started();
+  const held = cell.open('GET', '/cancel');
+  held.end();
+  await settled();
+  cell.control.cancel('by hand');
+  expect((await held.response).status).toBe(200);
+  expect(JSON.parse((await request(cell, 'GET', '/cancel')).text)).toEqual({ reason: 'by hand', graceMs: 2000 });
+  cell.close();
+});
+
+it('takes progress within its shape', async () => {
+  const cell = await started();
+  await request(cell, 'POST', '/progress', '{"fraction":0.5,"message":"half"}');
+  expect(cell.seen.progress).toEqual([{ fraction: 0.5, message: 'half' }]);
+  void request(cell, 'POST', '/progress', '{"fraction":2}').catch(() => undefined);
+  await settled();
+  expect(cell.seen.violations.map(({ code }) => code)).toEqual(['CHANNEL_ABUSE']);
+  cell.close();
+});
