@@ -1,0 +1,2 @@
+export { createImageStore, type ImageStoreOptions, type RootfsImageStore } from './image-store.ts';
+export type { ImageSources, InputOverrides, Program } from './inputs.ts';

@@ -1,0 +1,97 @@
+import { posix } from 'node:path';
+import { cellPaths, cellUid } from '@glovebox/cell';
+import type { FileContent } from './file-pool.ts';
+import type { SharedLibrary } from './libraries.ts';
+
+export type LayerEntry =
+  | { kind: 'directory'; path: string; mode: number }
+  | { kind: 'file'; path: string; mode: number; content: FileContent };
+
+/** One step of an image. Paths are relative to the root; entries are sorted by path, each directory before what is in it. */
+export interface Layer {
+  name: 'node' | 'guest' | 'toolchain';
+  /** Stands in the image's history. */
+  createdBy: string;
+  entries: LayerEntry[];
+}
+
+/** Nothing in an image can be written, whoever owns it. */
+const modes = { directory: 0o755, data: 0o444, program: 0o555, scratch: 0o1777 } as const;
+
+type FileTable = { path: string; mode: number; content: FileContent }[];
+
+/** The base: Node.js, what it loads, the mount points, and a user for `os.userInfo()`. No shell, no package manager, no CA certificates. */
+export function nodeLayer(
+  node: { source: FileContent; version: string },
+  libraries: { library: SharedLibrary; content: FileContent }[],
+): Layer {
+  const mountPoints: LayerEntry[] = [
+    { kind: 'directory', path: 'dev', mode: modes.directory },
+    { kind: 'directory', path: 'proc', mode: modes.directory },
+    { kind: 'directory', path: cellPaths.scratch.slice(1), mode: modes.scratch },
+  ];
+  const files: FileTable = [
+    program(cellPaths.node, node.source),
+    ...libraries.map(({ library, content }) => program(library.imagePath, content)),
+    text(
+      '/etc/passwd',
+      `root:x:0:0::/:/nonexistent\ncell:x:${cellUid}:${cellUid}::${cellPaths.scratch}:/nonexistent\n`,
+    ),
+    text('/etc/group', `root:x:0:\ncell:x:${cellUid}:\n`),
+    text('/etc/nsswitch.conf', 'passwd: files\ngroup: files\nhosts: files\n'),
+  ];
+  return layer('node', `node@${node.version} and its libraries`, files, mountPoints, []);
+}
+
+/** Our code that runs in every cell. */
+export function guestLayer(
+  guest: { harness: Uint8Array; probe: Uint8Array; sysprobe: Uint8Array },
+  below: Layer[],
+): Layer {
+  const files = [
+    data(cellPaths.harness, { bytes: guest.harness }),
+    data(cellPaths.probe, { bytes: guest.probe }),
+    program(cellPaths.sysprobe, { bytes: guest.sysprobe }),
+  ];
+  return layer('guest', 'guest', files, [], below);
+}
+
+/** What only a builder cell needs. The SDK is a package directory that the bundler finds; its testing kit is not for cells. */
+export function toolchainLayer(
+  toolchain: { builder: Uint8Array; esbuild: FileContent; esbuildVersion: string; sdk: Uint8Array; sdkVersion: string },
+  below: Layer[],
+): Layer {
+  const manifest = {
+    name: '@glovebox/sdk',
+    version: toolchain.sdkVersion,
+    type: 'module',
+    sideEffects: false,
+    exports: { '.': './index.js' },
+  };
+  const files = [
+    data(cellPaths.builder, { bytes: toolchain.builder }),
+    program(cellPaths.esbuild, toolchain.esbuild),
+    data(`${cellPaths.sdk}/index.js`, { bytes: toolchain.sdk }),
+    text(`${cellPaths.sdk}/package.json`, `${JSON.stringify(manifest)}\n`),
+  ];
+  return layer('toolchain', `esbuild@${toolchain.esbuildVersion} sdk@${toolchain.sdkVersion}`, files, [], below);
+}
+
+function layer(name: Layer['name'], createdBy: string, files: FileTable, extra: LayerEntry[], below: Layer[]): Layer {
+  const known = new Set(below.flatMap(({ entries }) => entries.map(({ path }) => path)));
+  const entries: LayerEntry[] = [...extra];
+  for (const { path: absolute, mode, content } of files) {
+    const path = posix.normalize(absolute).slice(1);
+    entries.push({ kind: 'file', path, mode, content });
+    for (let dir = posix.dirname(path); dir !== '.'; dir = posix.dirname(dir)) {
+      if (known.has(dir)) continue;
+      known.add(dir);
+      entries.push({ kind: 'directory', path: dir, mode: modes.directory });
+    }
+  }
+  return { name, createdBy, entries: entries.sort((a, b) => (a.path < b.path ? -1 : 1)) };
+}
+
+const data = (path: string, content: FileContent) => ({ path, mode: modes.data, content });
+const program = (path: string, content: FileContent) => ({ path, mode: modes.program, content });
+const text = (path: string, value: string) => data(path, { bytes: Buffer.from(value) });
