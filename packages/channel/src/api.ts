@@ -68,6 +68,8 @@ export interface ServerStream extends BodyWriter {
 export interface ChannelClient {
   /** @throws Error when the connection has ended or the stream limit is reached. */
   open(head: RequestHead): ClientStream;
+  /** Hand over now, not at the end of the running task, what there is credit and room for: before code that may never yield. */
+  flush(): void;
   readonly ended: Promise<ChannelEnd>;
   close(): void;
 }

@@ -19,6 +19,7 @@ export const connectClient: ConnectClient = (transport, limits) => {
   const connection = new Connection('client', transport, resolved);
   const client: ChannelClient = {
     open: (head) => openStream(connection, head),
+    flush: () => connection.flush(),
     ended: connection.ended,
     close: () => connection.close(),
   };

@@ -162,6 +162,10 @@ export class Connection implements FrameSink {
     this.#schedulePump();
   }
 
+  flush(): void {
+    this.#pump();
+  }
+
   /** The reader of `stream` took so many bytes, or they were dropped. */
   consumed(stream: Stream, bytes: number): void {
     if (this.#end) return;
