@@ -33,8 +33,8 @@ describe('pathProblem', () => {
     'a\ud800',
     'n'.repeat(256),
     'é'.repeat(128),
-    'a/'.repeat(32) + 'a',
-    `${'n'.repeat(200)}/`.repeat(6) + 'a',
+    `${'a/'.repeat(32)}a`,
+    `${`${'n'.repeat(200)}/`.repeat(6)}a`,
   ])('refuses %j', (path) => {
     expect(pathProblem(path)).toEqual(expect.any(String));
   });

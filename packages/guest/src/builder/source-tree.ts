@@ -40,21 +40,14 @@ export class SourceTree {
   }
 
   addFile(input: FileInput, bytes: Buffer): void {
-    const { path } = input;
     this.#report.files++;
-    const problem = pathProblem(path) ?? this.#authorPaths.add(path, 'file');
-    if (problem !== undefined) return this.#find(new Refusal('PACKAGE_NAME_REFUSED', problem, path));
-    // Committed packages would stand in for what the lockfile names and the registry has.
-    if (path.split('/').includes('node_modules')) {
-      return this.#find(new Refusal('PACKAGE_FILE_REFUSED', 'the package brings a node_modules directory', path));
+    const refusal = this.#refuseFile(input.path, bytes);
+    if (refusal !== undefined) this.#find(refusal);
+    else {
+      if (binaryKind(bytes) === 'webassembly') this.#noteWebAssembly(input.path);
+      this.#account(1, bytes.length);
+      this.#write(input.path, bytes, false);
     }
-    const binary = binaryKind(bytes);
-    if (binary === 'native' || isAddonName(path)) {
-      return this.#find(new Refusal('PACKAGE_FILE_REFUSED', 'it is native code', path));
-    }
-    if (binary === 'webassembly') this.#noteWebAssembly(path);
-    this.#account(1, bytes.length);
-    this.#write(path, bytes, false);
   }
 
   addPackage(input: PackageInput, archive: Buffer): void {
@@ -82,6 +75,18 @@ export class SourceTree {
       }
     }
     return this.#report;
+  }
+
+  #refuseFile(path: string, bytes: Buffer): Refusal | undefined {
+    const problem = pathProblem(path) ?? this.#authorPaths.add(path, 'file');
+    if (problem !== undefined) return new Refusal('PACKAGE_NAME_REFUSED', problem, path);
+    // Committed packages would stand in for what the lockfile names and the registry has.
+    if (path.split('/').includes('node_modules')) {
+      return new Refusal('PACKAGE_FILE_REFUSED', 'the package brings a node_modules directory', path);
+    }
+    if (binaryKind(bytes) === 'native' || isAddonName(path))
+      return new Refusal('PACKAGE_FILE_REFUSED', 'it is native code', path);
+    return undefined;
   }
 
   #unpack(input: PackageInput, archive: Buffer): void {

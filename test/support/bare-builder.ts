@@ -1,0 +1,120 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import type { Cell, CellDriver, CellEnd } from '@glovebox/cell';
+import { GloveboxError } from '@glovebox/contract';
+import type { BuilderLayout } from '../../packages/engine/src/bundle/build-options.ts';
+
+const root = new URL('../../', import.meta.url).pathname;
+export const esbuildBinary = join(root, `node_modules/@esbuild/linux-${process.arch}/bin/esbuild`);
+
+export interface BareOptions {
+  /** In place of the builder: a program that gets the builder's arguments. */
+  program?: string;
+  /** In place of esbuild. */
+  esbuild?: string;
+}
+
+/**
+ * The builder as a plain child process, with the cell's descriptors and nothing of its walls: what a cell does, without
+ * what it cannot do.
+ */
+export class BareBuilder implements CellDriver {
+  readonly name = 'bare';
+  readonly base = mkdtempSync(join(tmpdir(), 'bare-builder-'));
+  readonly layout: BuilderLayout = { tree: join(this.base, 'tree'), sdk: join(this.base, 'sdk') };
+  /** For tests that kill it from outside. */
+  child: ChildProcess | undefined;
+  lastEnd: CellEnd | undefined;
+  readonly #options: BareOptions;
+
+  constructor(options: BareOptions = {}) {
+    this.#options = options;
+    mkdirSync(this.layout.sdk);
+    writeFileSync(
+      join(this.layout.sdk, 'package.json'),
+      '{"name":"@glovebox/sdk","type":"module","main":"./index.js"}',
+    );
+    writeFileSync(
+      join(this.layout.sdk, 'index.js'),
+      'export const defineNode = (handler) => ({ sdk: true, handler });',
+    );
+  }
+
+  boot(): Promise<Cell> {
+    rmSync(this.layout.tree, { recursive: true, force: true });
+    const program = this.#options.program ?? builderProgram();
+    const args = [program, '--tree', this.layout.tree, '--esbuild', this.#options.esbuild ?? esbuildBinary];
+    const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe', 'pipe'], env: {} });
+    this.child = child;
+    let cause: CellEnd['cause'] = 'self';
+    let timer: NodeJS.Timeout | undefined;
+    const kill = (why: CellEnd['cause']): void => {
+      if (cause === 'self' && child.exitCode === null && child.signalCode === null) cause = why;
+      child.kill('SIGKILL');
+    };
+    const ended = new Promise<CellEnd>((resolve) => {
+      child.once('exit', (code, signal) => {
+        clearTimeout(timer);
+        this.lastEnd = {
+          cause,
+          exit: { code, signal },
+          pidsLimitHit: false,
+          peakMemoryBytes: null,
+          peakPids: null,
+          teardownMs: 0,
+        };
+        resolve(this.lastEnd);
+      });
+    });
+    return Promise.resolve({
+      id: 'cell_bare' as Cell['id'],
+      facts: { driver: 'bare', runtime: 'none', runtimeVersion: '0', planHash: '', properties: [] },
+      channel: child.stdio[3] as Duplex,
+      stdin: child.stdin,
+      stdout: child.stdout,
+      stderr: child.stderr,
+      dispatch: ({ deadlineMs }: { deadlineMs: number }) => {
+        timer = setTimeout(() => kill('deadline'), deadlineMs);
+        return Promise.resolve();
+      },
+      kill,
+      ended,
+    } as Cell);
+  }
+
+  inspect(): never {
+    throw new GloveboxError('HOST_UNSUPPORTED');
+  }
+
+  sweep(): never {
+    throw new GloveboxError('HOST_UNSUPPORTED');
+  }
+
+  remove(): void {
+    rmSync(this.base, { recursive: true, force: true });
+  }
+}
+
+let program: string | undefined;
+
+/** The builder as it is put into an image: one CommonJS file. Made once in a process. */
+export function builderProgram(): string {
+  if (program === undefined) {
+    const dir = mkdtempSync(join(tmpdir(), 'builder-program-'));
+    process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
+    program = join(dir, 'builder.cjs');
+    execFileSync(esbuildBinary, [
+      join(root, 'packages/guest/src/builder.ts'),
+      '--bundle',
+      '--platform=node',
+      '--format=cjs',
+      '--target=node26',
+      '--log-level=warning',
+      `--outfile=${program}`,
+    ]);
+  }
+  return program;
+}
