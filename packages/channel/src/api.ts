@@ -40,16 +40,26 @@ export type ChannelEnd =
 
 /** The sending half of a stream. */
 export interface BodyWriter {
-  /** Resolves when the bytes are handed to the transport within credit; rejects when the stream was reset or the connection ended. */
+  /**
+   * Resolves when the bytes are handed to the transport within credit; rejects when the stream was reset or the connection
+   * ended. The bytes are not copied: do not change them afterwards. What is written without waiting is kept.
+   *
+   * @throws ChannelError `CHANNEL_MISUSE` after `end`, and on a server before `respond`. A rejection nobody looks at is fine.
+   */
   write(chunk: Uint8Array): Promise<void>;
+  /** Once, after the last write. Without effect when the stream was reset or the connection ended. @throws as `write` does. */
   end(): void;
 }
 
 /** A request as the guest sees it. */
 export interface ClientStream extends BodyWriter {
   readonly response: Promise<ResponseHead>;
-  /** The answer's body. Reading gives credit, so an unread body stops its sender. */
+  /**
+   * The answer's body, for one reader. Reading gives credit, so an unread body stops its sender, and holds its part of the
+   * connection's window. Leaving the loop early resets the stream.
+   */
   readonly body: AsyncIterable<Uint8Array>;
+  /** Give up both directions; also without effect when all is over. The reason is cut to 256 characters of printable ASCII. */
   reset(reason: string): void;
 }
 
@@ -57,8 +67,15 @@ export interface ClientStream extends BodyWriter {
 export interface ServerStream extends BodyWriter {
   readonly id: number;
   readonly head: RequestHead;
+  /**
+   * For one reader. A chunk may be a view of a larger buffer. Leaving the loop early, or answering to the end without a look
+   * at it, drops the rest as it comes.
+   */
   readonly body: AsyncIterable<Uint8Array>;
-  /** Once, before the first write. */
+  /**
+   * Once, before the first write. Without effect when the stream was reset.
+   * @throws ChannelError `CHANNEL_HEAD_INVALID` for a head that cannot travel; nothing is sent, another may be tried.
+   */
   respond(head: ResponseHead): void;
   reset(reason: string): void;
   /** Aborted when the other side resets the stream or the connection ends. */
@@ -66,7 +83,7 @@ export interface ServerStream extends BodyWriter {
 }
 
 export interface ChannelClient {
-  /** @throws Error when the connection has ended or the stream limit is reached. */
+  /** @throws ChannelError `CHANNEL_CLOSED`, `CHANNEL_STREAM_LIMIT`, or `CHANNEL_HEAD_INVALID` for a head that cannot travel. */
   open(head: RequestHead): ClientStream;
   /** Hand over now, not at the end of the running task, what there is credit and room for: before code that may never yield. */
   flush(): void;
@@ -80,7 +97,8 @@ export interface ChannelServer {
   readonly ended: Promise<ChannelEnd>;
   /** Resets every stream, refuses new ones, ends the transport. */
   close(): void;
-  readonly stats: { bytesIn: number; bytesOut: number; streams: number };
+  /** Totals so far; `streams` counts those opened. */
+  readonly stats: { readonly bytesIn: number; readonly bytesOut: number; readonly streams: number };
 }
 
 export type ConnectClient = (transport: Duplex, limits?: Partial<ChannelLimits>) => ChannelClient;

@@ -28,7 +28,7 @@ export const connectClient: ConnectClient = (transport, limits) => {
 
 function openStream(connection: Connection, head: RequestHead): ClientStream {
   if (connection.end) throw connection.closedError();
-  if (connection.freeStreams <= 0) throw new ChannelError('CHANNEL_STREAM_LIMIT', 'too many streams are open at once');
+  if (!connection.hasRoomForStream) throw new ChannelError('CHANNEL_STREAM_LIMIT', 'too many streams are open at once');
   const text = encodeRequestHead(head);
   if (text.length > connection.maxHeadBytes) {
     throw new ChannelError(

@@ -1,7 +1,5 @@
 import { Doubles } from './primordials.ts';
 
-const forever = Number.POSITIVE_INFINITY;
-
 /** The last second's events, in order; never more than `most`. */
 class LastSecond {
   readonly #times: Float64Array;
@@ -68,11 +66,11 @@ export class OpenPacer {
     this.#seen = new LastSecond(perSecond);
   }
 
-  /** @returns 0 when an OPEN may go now, else how long to wait at most before asking again; Infinity: until one is seen. */
-  waitMs(nowMs: number): number {
+  /** @returns the ms to wait before an OPEN may be sent, or that the server has to send something first. */
+  wait(nowMs: number): number | 'until-seen' {
     const seen = this.#seen.count(nowMs);
     if (this.#unseen + seen < this.#perSecond) return 0;
-    return seen === 0 ? forever : this.#seen.oldest() + 1001 - nowMs;
+    return seen === 0 ? 'until-seen' : this.#seen.oldest() + 1001 - nowMs;
   }
 
   opened(): void {

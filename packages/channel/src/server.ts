@@ -13,7 +13,7 @@ import { Stream } from './stream.ts';
  */
 export const serveChannel: ServeChannel = (transport, onStream, limits) => {
   const connection = new Connection('server', transport, resolveLimits(limits), {
-    opened: (owner, id, head) => new HostStream(owner, id, head),
+    make: (owner, id, head) => new HostStream(owner, id, head),
     announce: (stream) => onStream(stream as HostStream),
   });
   const server: ChannelServer = {

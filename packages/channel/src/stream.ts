@@ -4,10 +4,12 @@ import { ChannelError } from './errors.ts';
 import { IncomingBody } from './incoming.ts';
 import { byteLengthOf } from './primordials.ts';
 import { type Deferred, defer, rejected, resolved } from './promises.ts';
+import type { StreamQueue } from './stream-table.ts';
 
 /** A `write` that is not, or not completely, handed over. */
 interface PendingWrite {
   readonly bytes: Uint8Array;
+  readonly length: number;
   sent: number;
   readonly settled: Deferred<void>;
   next: PendingWrite | undefined;
@@ -21,7 +23,8 @@ export class Stream {
   readonly connection: Connection;
   /** 0 on a client until OPEN is sent, so that ids follow the order on the wire. */
   id: number;
-  /** All streams of the connection, then the one queue that it may be in. */
+  /** Links of the table of streams, then of the one queue that the stream may be in. */
+  listed = false;
   next: Stream | undefined;
   previous: Stream | undefined;
   queue: StreamQueue | undefined;
@@ -46,8 +49,6 @@ export class Stream {
   consumedBytes = 0;
 
   resetOut: 'none' | 'queued' | 'sent' = 'none';
-  /** Whether END was sent before RESET; then the other side's END may be its last frame. */
-  endedBeforeReset = false;
   resetReason = '';
   resetIn = false;
   /** Client: whether the server has sent any frame on this stream. */
@@ -84,7 +85,7 @@ export class Stream {
     this.#mustBeOpen();
     const length = byteLengthOf(chunk);
     if (length === 0) return resolved;
-    const pending: PendingWrite = { bytes: chunk, sent: 0, settled: defer(), next: undefined };
+    const pending: PendingWrite = { bytes: chunk, length, sent: 0, settled: defer(), next: undefined };
     if (this.lastWrite) this.lastWrite.next = pending;
     else this.firstWrite = pending;
     this.lastWrite = pending;
@@ -100,8 +101,20 @@ export class Stream {
     this.connection.schedule(this);
   }
 
-  reset(reason: string): void {
-    this.connection.reset(this, reason, new ChannelError('CHANNEL_RESET', 'the stream was reset by this side'));
+  reset(reason: string, error = new ChannelError('CHANNEL_RESET', 'the stream was reset by this side')): void {
+    this.connection.reset(this, reason, error);
+  }
+
+  /** Whether the next `bytes` to send are still there: a buffer can be detached or shrunk by who handed it over. */
+  pendingIsIntact(bytes: number): boolean {
+    let write = this.firstWrite;
+    let found = 0;
+    while (write && found < bytes) {
+      if (byteLengthOf(write.bytes) !== write.length) return false;
+      found += write.length - write.sent;
+      write = write.next;
+    }
+    return true;
   }
 
   /** Both halves are of no use from now on; whoever waits gets `error`. `keepComplete`: but for a body that is all there. */
@@ -124,30 +137,5 @@ export class Stream {
   #mustBeOpen(): void {
     if (this.sending === 'idle') throw new ChannelError('CHANNEL_MISUSE', 'respond comes before the body');
     if (this.sending !== 'open') throw new ChannelError('CHANNEL_MISUSE', 'the body was ended already');
-  }
-}
-
-/** Streams in order, each in at most one queue. The links are in the streams: nothing is allocated, nothing looked up. */
-export class StreamQueue {
-  first: Stream | undefined;
-  last: Stream | undefined;
-
-  push(stream: Stream): void {
-    stream.queue = this;
-    stream.queuePrevious = this.last;
-    stream.queueNext = undefined;
-    if (this.last) this.last.queueNext = stream;
-    else this.first = stream;
-    this.last = stream;
-  }
-
-  remove(stream: Stream): void {
-    if (stream.queuePrevious) stream.queuePrevious.queueNext = stream.queueNext;
-    else this.first = stream.queueNext;
-    if (stream.queueNext) stream.queueNext.queuePrevious = stream.queuePrevious;
-    else this.last = stream.queuePrevious;
-    stream.queue = undefined;
-    stream.queueNext = undefined;
-    stream.queuePrevious = undefined;
   }
 }
