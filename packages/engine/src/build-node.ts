@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Digest, type Finding, GloveboxError } from '@glovebox/contract';
+import { buildOptionsDigest, cellLayout } from './bundle/build-options.ts';
 import { bundleNode } from './bundle/bundle-node.ts';
 import { restoreDependencies } from './bundle/restore-dependencies.ts';
 import type { Engine } from './engine.ts';
@@ -15,8 +16,8 @@ export interface BuiltNode {
   cached: boolean;
 }
 
-/** Part of every cache key: raised when the same inputs would give another bundle. */
-const recipe = 'glovebox.bundle/1';
+/** Part of every cache key: it changes when the same inputs would give another bundle. */
+const recipe = buildOptionsDigest(cellLayout);
 
 /**
  * The bundle of a node package: from the cache when the same bytes were bundled by the same builder image before, else
@@ -33,7 +34,7 @@ export async function buildNode(
   const image = await engine.images.current('builder');
   const key = bundleKey(pkg, image.digest);
   const cached = await engine.bundles.get(key);
-  if (cached) return { ...cached, bundleDigest: sha256(cached.bundle), warnings: [], cached: true };
+  if (cached) return { ...cached, bundleDigest: sha256(cached.bundle), cached: true };
   if (pkg.dependencies.length > 0) events.onStep?.('restore', `${pkg.dependencies.length} packages`);
   const tarballs = await restoreDependencies(pkg.dependencies, engine.packages, signal === undefined ? {} : { signal });
   events.onStep?.('bundle');
@@ -49,8 +50,8 @@ export async function buildNode(
         : {}),
     });
   }
-  const { bundle, bundleDigest, sourceMap, warnings } = built;
-  await engine.bundles.put(key, { bundle, sourceMap });
+  const { bundle, bundleDigest, sourceMap, metafile, warnings } = built;
+  await engine.bundles.put(key, { bundle, sourceMap, metafile, warnings });
   return { bundle, bundleDigest, sourceMap, warnings, cached: false };
 }
 

@@ -1,4 +1,4 @@
-import type { FileRecord, InstanceId, LogRecord } from '@glovebox/contract';
+import type { FileRecord, Finding, InstanceId, Json, LogRecord } from '@glovebox/contract';
 import type { Attempt, AttemptEnd, JournalEntry, RunRecord, RunSummary } from './records.ts';
 
 /** Runs and their journal. Every method is one transaction; a transition that does not fit the state changes nothing. */
@@ -12,7 +12,13 @@ export interface RunStore {
   /** Attempts that are not ended and whose owner is among `deadOwners` become LOST. @returns their ids. */
   markLost(isDead: (owner: Attempt['owner']) => boolean, atMs: number): Promise<string[]>;
   appendLogs(attemptId: string, records: LogRecord[]): Promise<void>;
-  list(query: { project: string; limit: number; before?: string; node?: string; state?: string }): Promise<RunSummary[]>;
+  list(query: {
+    project: string;
+    limit: number;
+    before?: string;
+    node?: string;
+    state?: string;
+  }): Promise<RunSummary[]>;
   get(project: string, runId: string): Promise<{ run: RunRecord; attempts: Attempt[] } | undefined>;
   /** In order of arrival. `after` is the sequence number of the last record already read. */
   logs(attemptId: string, after?: number, limit?: number): Promise<(LogRecord & { seq: number })[]>;
@@ -51,6 +57,8 @@ export interface ImageStore {
   current(kind: ImageKind): Promise<ImageInfo>;
   /** Build what is missing; with `force`, build and compare again. */
   build(options: { force?: boolean; onProgress?: (line: string) => void }): Promise<ImageInfo[]>;
+  /** Compute the digest of the current image again from its files. @throws GloveboxError `IMAGE_MISSING`, `IMAGE_CORRUPTED`. */
+  verify(kind: ImageKind): Promise<ImageInfo>;
 }
 
 export type ImageKind = 'runtime' | 'builder';
@@ -64,6 +72,21 @@ export interface ImageInfo {
   /** Name and version of what is in it, such as node, guest, esbuild. */
   contents: { [name: string]: string };
   rootfs: string;
+}
+
+/** What is kept of a build. */
+export interface CachedBundle {
+  bundle: Uint8Array;
+  sourceMap: Uint8Array;
+  metafile: Json;
+  warnings: Finding[];
+}
+
+/** Bundles by a key of everything that decides them. It may forget anything at any time, and fails no build. */
+export interface BundleCache {
+  /** Undefined when it has none, or none that still matches its digests. */
+  get(key: string): Promise<CachedBundle | undefined>;
+  put(key: string, bundle: CachedBundle): Promise<void>;
 }
 
 /** Signs receipts with the instance's key. */
