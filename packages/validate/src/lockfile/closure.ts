@@ -1,5 +1,5 @@
-import { quoted } from '../findings.ts';
 import type { PackageJson } from '../package/package-json.ts';
+import { quoted } from '../text.ts';
 import type { LockEntry } from './entry.ts';
 import type { Tell } from './lockfile.ts';
 import { isNative, type Platform, runsOn } from './platform.ts';

@@ -1,7 +1,7 @@
 import type { Json } from '@glovebox/contract';
-import { quoted } from '../findings.ts';
 import { isObject } from '../json/value.ts';
 import { isRegistryName, isSemver } from '../package/package-json.ts';
+import { quoted } from '../text.ts';
 import type { Restriction } from './platform.ts';
 
 /** An entry of `packages` in a lockfile, as far as it can be read. */

@@ -1,5 +1,5 @@
 import type { ErrorCode, Json } from '@glovebox/contract';
-import { type Findings, quoted } from '../findings.ts';
+import type { Findings } from '../findings.ts';
 import { locate } from '../json/place.ts';
 import { toPointer } from '../json/pointer.ts';
 import { readJsonFile } from '../json/read.ts';
@@ -7,6 +7,7 @@ import { isObject } from '../json/value.ts';
 import type { LockedPackage } from '../node-package.ts';
 import type { PackageJson } from '../package/package-json.ts';
 import { sortedByBytes } from '../package/revision.ts';
+import { quoted } from '../text.ts';
 import { closure } from './closure.ts';
 import { type LockEntry, nameOfPath, readEntry } from './entry.ts';
 import type { Platform } from './platform.ts';

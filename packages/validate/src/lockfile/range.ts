@@ -1,6 +1,6 @@
 import satisfiesRange from 'semver/functions/satisfies.js';
 import validRange from 'semver/ranges/valid.js';
-import { quoted } from '../findings.ts';
+import { quoted } from '../text.ts';
 
 /** npm's own ranges are short; its parser is not made for hostile ones. */
 const maxRangeLength = 256;

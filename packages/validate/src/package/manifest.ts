@@ -7,12 +7,13 @@ import {
   manifestLimits,
   manifestSchema,
 } from '@glovebox/contract';
-import { type Findings, quoted } from '../findings.ts';
+import type { Findings } from '../findings.ts';
 import { locate } from '../json/place.ts';
 import { type Segment, toPointer } from '../json/pointer.ts';
 import { type JsonFile, readJsonFile } from '../json/read.ts';
 import { isObject, valueAt } from '../json/value.ts';
 import { nearest } from '../suggest.ts';
+import { quoted } from '../text.ts';
 import { checkManifestRules } from './manifest-rules.ts';
 
 export const manifestFile = 'node.json';

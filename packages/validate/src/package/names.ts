@@ -1,5 +1,5 @@
-import { quoted } from '../findings.ts';
 import { decodeUtf8 } from '../json/read.ts';
+import { quoted } from '../text.ts';
 import { packageLimits } from './limits.ts';
 
 export type NameCheck = { ok: true; name: string } | { ok: false; shown: string; problem: string };

@@ -1,9 +1,10 @@
 import type { Json } from '@glovebox/contract';
-import { type Findings, quoted } from '../findings.ts';
+import type { Findings } from '../findings.ts';
 import { locate } from '../json/place.ts';
 import { toPointer } from '../json/pointer.ts';
 import { readJsonFile } from '../json/read.ts';
 import { isObject } from '../json/value.ts';
+import { quoted } from '../text.ts';
 
 export const packageJsonFile = 'package.json';
 const limits = { maxBytes: 256 * 1024, maxDepth: 32 };

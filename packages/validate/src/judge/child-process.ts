@@ -1,0 +1,147 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { GloveboxError } from '@glovebox/contract';
+import { parseAnswer } from './answer.ts';
+import { encodeFrame, type Frame, FrameReader } from './frames.ts';
+import { type Answer, answerLimits, type Request } from './protocol.ts';
+
+/** How long an operation may take. Generous: a step budget ends most of what is costly long before. */
+export const deadlines = { operationMs: 5000, startMs: 20_000 } as const;
+const heapMiB = 128;
+
+interface Call {
+  request: Request;
+  body: Uint8Array;
+  deadlineMs: number;
+  resolve(answer: { answer: Answer; body: Buffer }): void;
+  reject(error: GloveboxError): void;
+}
+
+/**
+ * The child, as seen from the parent. One request is under way at a time, others wait. Anything that the child does other
+ * than to answer in time and in shape ends it for good, by SIGKILL: what waits then fails, and so does what comes after.
+ *
+ * It keeps the parent's event loop alive only while a request is under way.
+ */
+export class JudgeChild {
+  readonly #process: ChildProcess;
+  readonly #reader = new FrameReader(answerLimits);
+  readonly #waiting: Call[] = [];
+  #current: Call | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #dead: GloveboxError | undefined;
+
+  constructor() {
+    // Descriptors 0 and 1 and nothing else: no environment, no working directory of the parent, no message channel.
+    this.#process = spawn(process.execPath, childArguments(), { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
+    this.#process.on('error', (cause) =>
+      this.#end(new GloveboxError('HOST_UNSUPPORTED', { message: 'no child process could be started', cause })),
+    );
+    this.#process.on('exit', (code, signal) =>
+      this.#end(tooCostly(`the check died of ${signal ?? `exit status ${code}`}`)),
+    );
+    this.#process.stdin?.on('error', () => undefined);
+    this.#process.stdout?.on('data', (chunk: Buffer) => this.#receive(chunk));
+    this.#process.stdout?.on('error', () => undefined);
+    this.#process.unref();
+    this.#socket('stdin')?.unref();
+    this.#socket('stdout')?.unref();
+  }
+
+  call(
+    request: Request,
+    body: Uint8Array,
+    deadlineMs: number = deadlines.operationMs,
+  ): Promise<{ answer: Answer; body: Buffer }> {
+    return new Promise((resolve, reject) => {
+      if (this.#dead !== undefined) reject(this.#dead);
+      else {
+        this.#waiting.push({ request, body, deadlineMs, resolve, reject });
+        this.#next();
+      }
+    });
+  }
+
+  close(): void {
+    this.#end(new GloveboxError('CANCELLED', { message: 'the judge was closed' }));
+  }
+
+  #next(): void {
+    if (this.#current !== undefined || this.#dead !== undefined) return;
+    const call = this.#waiting.shift();
+    if (call === undefined) {
+      this.#socket('stdout')?.unref();
+      return;
+    }
+    this.#current = call;
+    this.#socket('stdout')?.ref();
+    this.#timer = setTimeout(
+      () => this.#end(tooCostly(`it was not done after ${call.deadlineMs} ms`)),
+      call.deadlineMs,
+    );
+    for (const part of encodeFrame(call.request, call.body)) this.#process.stdin?.write(part);
+  }
+
+  #receive(chunk: Buffer): void {
+    const frames = this.#reader.push(chunk);
+    if (frames === undefined) this.#end(malformed());
+    else for (const frame of frames) this.#answer(frame);
+  }
+
+  #answer(frame: Frame): void {
+    const call = this.#current;
+    const answer = parseAnswer(frame.head);
+    // An answer that nobody asked for is as wrong as one that cannot be read.
+    if (call === undefined || answer === undefined) {
+      this.#end(malformed());
+      return;
+    }
+    clearTimeout(this.#timer);
+    this.#current = undefined;
+    call.resolve({ answer, body: frame.body });
+    this.#next();
+  }
+
+  #end(error: GloveboxError): void {
+    if (this.#dead !== undefined) return;
+    this.#dead = error;
+    clearTimeout(this.#timer);
+    this.#process.kill('SIGKILL');
+    this.#socket('stdin')?.destroy();
+    this.#socket('stdout')?.destroy();
+    const calls = this.#current === undefined ? this.#waiting : [this.#current, ...this.#waiting];
+    for (const call of calls) call.reject(error);
+    this.#waiting.length = 0;
+    this.#current = undefined;
+  }
+
+  #socket(name: 'stdin' | 'stdout'): Socket | undefined {
+    // Pipes of a child are sockets of the net module, which its types do not say.
+    return (this.#process[name] ?? undefined) as Socket | undefined;
+  }
+}
+
+function childArguments(): string[] {
+  // Sources run as they are in a clone, and compiled where they were packed.
+  const entry = import.meta.filename.endsWith('.ts') ? './child.ts' : './child.js';
+  const sources = dirname(import.meta.dirname);
+  const engine = import.meta.resolve('re2js');
+  return [
+    `--max-old-space-size=${heapMiB}`,
+    '--max-semi-space-size=8',
+    '--disallow-code-generation-from-strings',
+    '--permission',
+    `--allow-fs-read=${sources}/`,
+    `--allow-fs-read=${dirname(dirname(fileURLToPath(engine)))}/`,
+    '--no-experimental-ffi',
+    '--disable-warning=ExperimentalWarning',
+    fileURLToPath(new URL(entry, import.meta.url)),
+    engine,
+  ];
+}
+
+const tooCostly = (why: string) =>
+  new GloveboxError('SCHEMA_TOO_COSTLY', { message: `A value could not be checked against its schema: ${why}.` });
+const malformed = () => new GloveboxError('INTERNAL', { message: 'The judge gave an answer that is none.' });

@@ -1,0 +1,21 @@
+export const schemaLimits = {
+  /** Of one schema as JSON text; the same as in the manifest. */
+  bytes: 64 * 1024,
+  /** Levels of arrays and objects in one schema; the same as in the manifest. */
+  depth: 16,
+  problems: 50,
+  patternLength: 1024,
+  /** Sum of RE2 instructions over all patterns of one schema. */
+  patternProgram: 20_000,
+  /** Of a value to be judged. */
+  valueBytes: 16 * 1024 * 1024,
+  valueDepth: 128,
+  /**
+   * Steps of one evaluation: a schema met by a value, a member, an element, a node of a comparison, a few characters.
+   * About two seconds; a value of a mebibyte under an ordinary schema takes a few hundred thousand.
+   */
+  steps: 20_000_000,
+  /** Schemas applied one inside the other. Keeps the stack far from its end. */
+  nesting: 1500,
+  misfits: 20,
+} as const;
