@@ -40,6 +40,9 @@ function heapMiB(plan: CellPlan): number {
  * argv of the cell's first process. Node's permission model is hygiene here, not a wall: it refuses workers, child
  * processes, addons and files outside; the namespaces, cgroups and seccomp are the wall. `--allow-net` is there for
  * adopting the channel's descriptor and is dropped by the harness before any author code.
+ *
+ * Code from strings is refused by the harness, not by V8's flag: with the flag V8 rejects the code cache of Node's own
+ * built-ins, and loading `node:net` takes 15 ms instead of 3, `node:crypto` 28 instead of 8.
  */
 export function cellCommand(plan: CellPlan): string[] {
   if (plan.role === 'run') {
@@ -51,8 +54,8 @@ export function cellCommand(plan: CellPlan): string[] {
       `--allow-fs-write=${cellPaths.scratch}/`,
       '--allow-net',
       '--no-experimental-ffi',
+      '--disable-sigusr1',
       '--disable-warning=ExperimentalWarning',
-      '--disallow-code-generation-from-strings',
       '--max-semi-space-size=16',
       `--max-old-space-size=${heapMiB(plan)}`,
       cellPaths.harness,

@@ -1,0 +1,45 @@
+import { connectClient } from '@glovebox/channel';
+import { Attempt } from './harness/attempt.ts';
+import { fetchBundle } from './harness/bundle-loader.ts';
+import { Control } from './harness/control.ts';
+import { announceExit, refuseCodeFromStrings, refuseFetch } from './harness/guards.ts';
+import { Liveness } from './harness/liveness.ts';
+import { captureOutput } from './harness/output-capture.ts';
+import { monotonicMs } from './harness/primordials.ts';
+import { adoptChannel } from './harness/transport.ts';
+
+/**
+ * The first and only process of a run cell: asks the host for its job and the bundle, runs the handler once, tells the
+ * result, and waits to be killed. It holds no secret and no token; the channel is its identity.
+ */
+async function runCell(): Promise<void> {
+  const socket = adoptChannel();
+  const client = connectClient(socket);
+  const exitNow = (process as unknown as { reallyExit: (code: number) => never }).reallyExit.bind(process);
+  // Nobody is left to tell anything to.
+  client.ended.then(() => exitNow(1));
+
+  const control = new Control(client);
+  const jobRequest = control.job();
+  control.flush();
+
+  // While the host makes up its mind:
+  refuseCodeFromStrings();
+  refuseFetch();
+
+  const job = await jobRequest;
+  const arrivedMs = monotonicMs();
+  const attempt = new Attempt(control, new Liveness(socket), job, arrivedMs);
+  const bundle = await fetchBundle(control, job.bundle);
+  const flushOutput = captureOutput((source, level, message) => attempt.log.write(source, level, message));
+  announceExit((code) => attempt.exited(code));
+  process.addUncaughtExceptionCaptureCallback((thrown) => {
+    attempt.fail(thrown);
+    return true;
+  });
+  process.on('unhandledRejection', (reason) => attempt.fail(reason));
+  process.on('beforeExit', () => attempt.drained());
+  attempt.load(bundle, flushOutput);
+}
+
+runCell();

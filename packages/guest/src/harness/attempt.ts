@@ -1,0 +1,158 @@
+import type { CancelNotice, Job } from '@glovebox/contract';
+import { encodeJson } from '@glovebox/sdk/context-rules';
+import { importBundle } from './bundle-loader.ts';
+import { Cancellation } from './cancellation.ts';
+import { createContext } from './context.ts';
+import { type Control, paths, textOfBody } from './control.ts';
+import { FileWriter } from './files.ts';
+import { describeThrown, type Failure, failureText } from './guest-error.ts';
+import type { Liveness } from './liveness.ts';
+import { LogStream } from './log-stream.ts';
+import { apply, parseJsonText } from './primordials.ts';
+import { ProgressReporter } from './progress.ts';
+import { whenSettled } from './promises.ts';
+
+type State = { kind: 'loading' } | { kind: 'running' } | { kind: 'ended' };
+
+/**
+ * One attempt, from the bundle's text to the one result. The first of these ends it: the handler settles, an error that
+ * nobody catches, a load that fails, an event loop with nothing left to do, a call of `process.exit`.
+ *
+ * From `load` on author code is there: nothing here awaits, and every built-in is a primordial.
+ */
+export class Attempt {
+  readonly log: LogStream;
+  readonly #control: Control;
+  readonly #liveness: Liveness;
+  readonly #job: Job;
+  readonly #progress: ProgressReporter;
+  readonly #files: FileWriter;
+  readonly #cancellation = new Cancellation();
+  readonly #context: unknown;
+  #flushOutput: () => void = () => undefined;
+  #state: State = { kind: 'loading' };
+
+  constructor(control: Control, liveness: Liveness, job: Job, arrivedMs: number) {
+    this.#control = control;
+    this.#liveness = liveness;
+    this.#job = job;
+    this.log = new LogStream(control, job.limits.logBytes);
+    this.#progress = new ProgressReporter(control);
+    this.#files = new FileWriter(control, liveness, job.limits);
+    this.#context = createContext({
+      job,
+      arrivedMs,
+      log: this.log,
+      progress: this.#progress,
+      files: this.#files,
+      cancellation: this.#cancellation,
+    });
+  }
+
+  /** @param flushOutput called before the result, for lines that are not complete. */
+  load(bundle: string, flushOutput: () => void): void {
+    this.#flushOutput = flushOutput;
+    whenSettled(
+      importBundle(bundle),
+      (module) => this.#run((module as { default?: unknown }).default),
+      (thrown) => this.fail(thrown),
+    );
+    // From here on only what the node waits for keeps the process alive.
+    this.#liveness.release();
+  }
+
+  /** Something that nobody caught, wherever it came from. */
+  fail(thrown: unknown): void {
+    const loading = this.#state.kind === 'loading';
+    this.#end('error', () => failureText(describeThrown(thrown, loading ? 'NODE_LOAD_FAILED' : 'NODE_FAILED')));
+  }
+
+  /** The event loop has nothing left to do. */
+  drained(): void {
+    const what = this.#state.kind === 'loading' ? 'A top-level await' : 'The handler';
+    this.#failWith({ code: 'NODE_NEVER_SETTLED', message: `${what} waits for something that can never happen.` });
+  }
+
+  /** The node called `process.exit`. What can be sent without yielding is sent. */
+  exited(code: unknown): void {
+    const status = typeof code === 'number' || typeof code === 'string' ? ` with ${code}` : '';
+    const failure = { code: 'NODE_EXITED', message: `The node called process.exit${status}.` };
+    this.#end('error', () => failureText(failure), 'at-once');
+  }
+
+  #run(handler: unknown): void {
+    if (this.#state.kind !== 'loading') return;
+    if (typeof handler !== 'function') {
+      const got = handler === undefined ? 'nothing' : `a value of type ${typeof handler}`;
+      this.#failWith({
+        code: 'NODE_NOT_A_HANDLER',
+        message: `src/index.ts must export a handler as its default; it exports ${got}.`,
+      });
+      return;
+    }
+    this.#state = { kind: 'running' };
+    this.#control.send('POST', paths.loaded, '');
+    this.#watchCancel();
+    let result: unknown;
+    try {
+      result = apply(handler as (ctx: unknown) => unknown, undefined, [this.#context]);
+    } catch (thrown) {
+      this.fail(thrown);
+      return;
+    }
+    whenSettled(
+      result,
+      (output) => this.#succeed(output),
+      (thrown) => this.fail(thrown),
+    );
+  }
+
+  #watchCancel(): void {
+    whenSettled(
+      this.#control.get(paths.cancel),
+      (answer) => {
+        const { status, body } = answer as { status: number; body: Uint8Array };
+        if (status === 200) this.#cancellation.cancel(parseJsonText(textOfBody(body)) as CancelNotice);
+      },
+      () => undefined,
+    );
+  }
+
+  #succeed(output: unknown): void {
+    if (this.#state.kind === 'ended') return;
+    const limit = this.#job.limits.outputBytes;
+    const encoded = encodeJson(output, limit);
+    if (encoded.ok) {
+      this.#end('output', () => encoded.text);
+      return;
+    }
+    const { kind, place, reason } = encoded.problem;
+    const where = place === '' ? 'The output' : `The output at ${place}`;
+    if (kind === 'too-large') this.#failWith({ code: 'OUTPUT_TOO_LARGE', message: `The output ${reason}.` });
+    else this.#failWith({ code: 'OUTPUT_NOT_JSON', message: `${where} ${reason}.`, place });
+  }
+
+  #failWith(failure: Failure): void {
+    this.#end('error', () => failureText(failure));
+  }
+
+  /** Exactly one result, after the last log line and the last progress. Then silence: the host kills. */
+  #end(kind: 'output' | 'error', text: () => string, when: 'after-logs' | 'at-once' = 'after-logs'): void {
+    if (this.#state.kind === 'ended') return;
+    this.#state = { kind: 'ended' };
+    this.#liveness.hold();
+    this.#flushOutput();
+    const send = (): void => {
+      try {
+        this.#control.send('POST', paths.result, text(), { 'glovebox-result': kind });
+        this.#control.flush();
+      } catch {
+        // The channel has ended, and the process is about to.
+      }
+    };
+    this.#progress.flush();
+    const logged = this.log.close();
+    if (logged === undefined || when === 'at-once') send();
+    else whenSettled(logged, send, send);
+  }
+}

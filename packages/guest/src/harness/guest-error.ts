@@ -1,0 +1,117 @@
+import { NodeError } from '@glovebox/sdk';
+import { encodeForLog, errorCodePattern, maxRetryAfterMs, nodeErrorMark, textOf } from '@glovebox/sdk/context-rules';
+import { execPattern, quote, sliceText, utf8Length } from './primordials.ts';
+
+/** What the host takes of an error's body is 128 KiB. */
+const maxBodyBytes = 120 * 1024;
+const maxMessageLength = 16 * 1024;
+const maxStackLength = 32 * 1024;
+const maxCauses = 5;
+
+export interface Failure {
+  code: string;
+  message: string;
+  stack?: string | undefined;
+  place?: string | undefined;
+  retryable?: boolean | undefined;
+  retryAfterMs?: number | undefined;
+  /** JSON text. */
+  detailsText?: string | undefined;
+}
+
+/**
+ * What was thrown, as a failure of the attempt. It may be anything: null, a string, a proxy that throws at every touch.
+ *
+ * A NodeError keeps its code. ENOSPC, also as a cause, means that scratch is full: nothing else can be written to.
+ * Everything else is `fallback`.
+ */
+export function describeThrown(thrown: unknown, fallback: 'NODE_FAILED' | 'NODE_LOAD_FAILED'): Failure {
+  const message = messageOf(thrown);
+  const stack = stackOf(thrown);
+  if (property(thrown, nodeErrorMark) === true) {
+    const code = textOf(thrown, 'code');
+    if (code !== undefined && execPattern(errorCodePattern, code)) {
+      return { code, message: textOf(thrown, 'message') ?? message, stack, ...nodeErrorFields(thrown) };
+    }
+  }
+  if (isScratchFull(thrown)) return { code: 'SCRATCH_FULL', message, stack };
+  return { code: fallback, message, stack };
+}
+
+function nodeErrorFields(thrown: unknown): Pick<Failure, 'retryable' | 'retryAfterMs' | 'detailsText'> {
+  const retryAfterMs = property(thrown, 'retryAfterMs');
+  const details = property(thrown, 'details');
+  const inRange = typeof retryAfterMs === 'number' && retryAfterMs >= 0 && retryAfterMs <= maxRetryAfterMs;
+  return {
+    retryable: property(thrown, 'retryable') === true,
+    retryAfterMs: inRange ? retryAfterMs : undefined,
+    detailsText: details === undefined ? undefined : encodeForLog(details),
+  };
+}
+
+/** The body of an error result: a GuestError, within the sizes that the host takes. */
+export function failureText(failure: Failure): string {
+  for (let share = 1; ; share /= 2) {
+    const text = write(failure, share);
+    // Escapes take up to six bytes a character; short texts are within bounds whatever they hold.
+    if (utf8Length(text) <= maxBodyBytes) return text;
+  }
+}
+
+function write(failure: Failure, share: number): string {
+  const { code, message, stack, place, retryable, retryAfterMs, detailsText } = failure;
+  let text = `{"code":${quote(code)},"message":${quote(cut(message, maxMessageLength * share))}`;
+  if (stack !== undefined) text += `,"stack":${quote(cut(stack, maxStackLength * share))}`;
+  if (place !== undefined) text += `,"place":${quote(cut(place, 1024))}`;
+  if (retryable !== undefined) text += `,"retryable":${retryable}`;
+  if (retryAfterMs !== undefined) text += `,"retryAfterMs":${retryAfterMs}`;
+  if (detailsText !== undefined) text += `,"details":${detailsText}`;
+  return `${text}}`;
+}
+
+function messageOf(thrown: unknown): string {
+  const isObject = (typeof thrown === 'object' && thrown !== null) || typeof thrown === 'function';
+  if (!isObject)
+    return `${typeof thrown === 'string' ? 'A string' : 'A value that is no Error'} was thrown: ${encodeForLog(thrown)}`;
+  const message = textOf(thrown, 'message');
+  if (message === undefined) return `A value that is no Error was thrown: ${encodeForLog(thrown)}`;
+  const name = textOf(thrown, 'name');
+  return name === undefined || name === '' || name === 'Error' ? message : `${name}: ${message}`;
+}
+
+/** The stack, and below it the messages or stacks of its causes. */
+function stackOf(thrown: unknown): string | undefined {
+  let text = textOf(thrown, 'stack');
+  let cause = property(thrown, 'cause');
+  for (let n = 0; n < maxCauses && cause !== undefined; n++) {
+    text = `${text ?? ''}\nCaused by: ${cut(textOf(cause, 'stack') ?? messageOf(cause), 8192)}`;
+    cause = property(cause, 'cause');
+  }
+  return text;
+}
+
+function isScratchFull(thrown: unknown): boolean {
+  let error = thrown;
+  for (let n = 0; n <= maxCauses; n++) {
+    if (textOf(error, 'code') === 'ENOSPC') return true;
+    error = property(error, 'cause');
+  }
+  return false;
+}
+
+function property(value: unknown, key: string | symbol): unknown {
+  try {
+    return (value as Record<string | symbol, unknown>)[key];
+  } catch {
+    return undefined;
+  }
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${sliceText(text, 0, length - 1)}…`;
+}
+
+/** An error of ours, for the node to catch or to fail by. */
+export function contextError(code: string, message: string): Error {
+  return new NodeError(code, message);
+}
