@@ -1,0 +1,64 @@
+import { expect, it } from 'vitest';
+import { digestOf, makeKey, makePredicate } from '../test/support/predicate.ts';
+import { compareReceipt, type RecordedAttempt, sha256Of, signReceipt, verifyReceipt } from './index.ts';
+
+const key = makeKey();
+const texts = { input: '{"a":1}', config: '{}', output: '[1,2]' };
+const predicate = makePredicate({
+  observed: {
+    inputDigest: sha256Of(texts.input),
+    configDigest: sha256Of(texts.config),
+    outputDigest: sha256Of(texts.output),
+  },
+});
+const { envelopeText } = await signReceipt(predicate, key.signer);
+const verified = verifyReceipt(Buffer.from(envelopeText), { keys: [key.publicKeyPem] });
+if (!verified.ok) throw new Error(verified.error.message);
+const { statement } = verified;
+
+const record: RecordedAttempt = {
+  run: predicate.run,
+  attempt: predicate.attempt,
+  state: 'SUCCEEDED',
+  node: predicate.node,
+  bundleDigest: predicate.node.bundle,
+  imageDigest: predicate.observed.image,
+  inputText: texts.input,
+  configText: texts.config,
+  outputText: texts.output,
+  logDigest: predicate.observed.logDigest,
+  files: predicate.observed.files,
+};
+
+it('finds a record that is as the receipt says in agreement with it', () => {
+  expect(compareReceipt(statement, record)).toBeUndefined();
+});
+
+const [file] = predicate.observed.files;
+it.each<[string, Partial<RecordedAttempt>]>([
+  ['run', { run: makePredicate().run }],
+  ['attempt', { attempt: makePredicate().attempt }],
+  ['state', { state: 'FAILED' }],
+  ['node', { node: { ...predicate.node, version: '1.2.4' } }],
+  ['bundle', { bundleDigest: null }],
+  ['image', { imageDigest: digestOf('0') }],
+  ['input', { inputText: '{"a":2}' }],
+  ['config', { configText: '{} ' }],
+  ['output', { outputText: null }],
+  ['output', { outputText: '[1,3]' }],
+  ['logs', { logDigest: digestOf('0') }],
+  ['files', { files: [] }],
+  ['files', { files: [...predicate.observed.files, ...predicate.observed.files] }],
+  ['files', { files: file ? [{ ...file, digest: digestOf('0') }] : [] }],
+])('names the %s when it was changed in the record', (part, change) => {
+  expect(compareReceipt(statement, { ...record, ...change })).toMatchObject({
+    code: 'RECEIPT_MISMATCH',
+    details: { differs: [part] },
+  });
+});
+
+it('names every part that was changed', () => {
+  expect(compareReceipt(statement, { ...record, inputText: '0', state: 'LOST' })?.details).toEqual({
+    differs: ['state', 'input'],
+  });
+});

@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest';
+import * as artifact from './index.ts';
+
+it('exports these values and no others', () => {
+  expect(Object.keys(artifact).sort()).toEqual([
+    'canonicalJson',
+    'compareReceipt',
+    'maxReceiptBytes',
+    'openInstance',
+    'permissionsDigest',
+    'permissionsOf',
+    'sha256Of',
+    'signReceipt',
+    'verifyReceipt',
+  ]);
+});
