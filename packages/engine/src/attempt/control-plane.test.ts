@@ -77,7 +77,11 @@ function connected(limits: Partial<Job['limits']> = {}) {
   const client = connectClient(cellEnd);
   const open = (method: string, path: string, headers: Record<string, string> = {}): ClientStream =>
     client.open({ method, url: path.startsWith('http') ? path : `http://control.invalid${path}`, headers });
-  return { control, blobs, seen, open, close: () => (client.close(), server.close()) };
+  const close = (): void => {
+    client.close();
+    server.close();
+  };
+  return { control, blobs, seen, open, close };
 }
 
 type Cell = ReturnType<typeof connected>;

@@ -147,11 +147,15 @@ export class LogIntake {
   #record(log: GuestLog): void {
     const bytes =
       Buffer.byteLength(log.message) + (log.fields === undefined ? 0 : Buffer.byteLength(JSON.stringify(log.fields)));
-    if (this.#truncated) return this.#drop(bytes);
+    if (this.#truncated) {
+      this.#drop(bytes);
+      return;
+    }
     if (this.#keptBytes + bytes > this.#options.limitBytes) {
       this.#truncated = true;
       this.remark('warn', `log limit of ${this.#options.limitBytes} bytes reached; the rest is dropped`);
-      return this.#drop(bytes);
+      this.#drop(bytes);
+      return;
     }
     this.#keptBytes += bytes;
     this.#keep({
