@@ -14,7 +14,7 @@ import { type BuildAnswer, requestBuild, type ServiceFailure } from './esbuild-s
 import { printable } from './printable.ts';
 
 /** What a builder cell has for all it does. The driver kills it at the end of that, whatever this process does. */
-export const buildDeadlineMs = 60_000;
+export const buildDeadlineMs = 90_000;
 
 /** The longest answer that is taken from the bundler. Beyond it nothing is read. */
 const maxAnswerBytes = buildLimits.bundleBytes + buildLimits.sourceMapBytes + buildLimits.metafileBytes + 1024 * 1024;
@@ -111,7 +111,7 @@ type Outcome =
 async function build(cell: Cell, request: BundleRequest, options: BundleOptions): Promise<Outcome> {
   const control = new BuildChannel({ files: request.pkg.files, packages: request.tarballs });
   const channel = serveChannel(cell.channel, (stream) => {
-    options.onProgress?.('unpack');
+    if (control.phase === 'booting') options.onProgress?.('unpack');
     control.accept(stream);
   });
   const gone = channel.ended.then((end) => {

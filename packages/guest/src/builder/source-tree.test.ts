@@ -137,6 +137,15 @@ describe('a dependency', () => {
     ]);
   });
 
+  it('is written without what no bundle can hold', () => {
+    const names = ['a.js', 'a.d.ts', 'a.d.mts', 'a.js.map', 'README.md', 'd.ts', 'map'];
+    expect(unpack(['node_modules/dep', dep(names.map((name) => file(name)))])).toMatchObject({
+      entries: 8,
+      findings: [],
+    });
+    expect(readdirSync(join(root, 'node_modules/dep')).sort()).toEqual(['a.js', 'd.ts', 'map', 'package.json']);
+  });
+
   it('with WebAssembly is taken and noted, whatever the name', () => {
     const report = unpack(['node_modules/dep', dep([file('x.bin', Buffer.from('\0asm\x01\0\0\0'))])]);
     expect(report).toMatchObject({ findings: [], webAssembly: ['node_modules/dep/x.bin'] });

@@ -8,6 +8,14 @@ import { readPackageArchive } from './package-archive.ts';
 import { inspectPackageJson, isReachable } from './package-json.ts';
 import { archiveRefusal, Refusal } from './refusal.ts';
 
+/**
+ * Whether the bundler has a use for a file of a dependency. Declarations and documents are half of what packages bring.
+ * Source maps must not be there: a package could claim by them that its code is the author's.
+ */
+function mayBeBundled(path: string): boolean {
+  return !/\.(?:d\.[cm]?ts|map|md|markdown|flow)$/i.test(path);
+}
+
 type FileInput = Extract<BuildInput, { kind: 'file' }>;
 type PackageInput = Extract<BuildInput, { kind: 'package' }>;
 
@@ -100,7 +108,9 @@ export class SourceTree {
     for (const path of unpacked.webAssembly) this.#noteWebAssembly(`${input.path}/${path}`);
     // A refused package ends the build: writing it would only take room.
     if (unpacked.refusals.length + refusals.length > 0) return;
-    for (const file of unpacked.files) this.#write(`${input.path}/${file.path}`, file.bytes, file.executable);
+    for (const file of unpacked.files) {
+      if (mayBeBundled(file.path)) this.#write(`${input.path}/${file.path}`, file.bytes, file.executable);
+    }
   }
 
   /** Counted before anything of it is written: the scratch directory must never be what stops a bomb. */
