@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { CellDriver } from '@glovebox/cell';
+import type { OciDriverOptions } from '@glovebox/cell-oci';
 import type { Engine, ImageStore, RunStore } from '@glovebox/engine';
 import type { Config } from './config.ts';
 
@@ -8,6 +9,9 @@ export interface LocalEngine {
   engine: Engine;
   close(): Promise<void>;
 }
+
+/** What tests and the demo take away from cells; the receipt names it. No command sets any of it. */
+export type DriverOverrides = Pick<OciDriverOptions, 'weakenForTest' | 'ignoreDeadlineForTest'>;
 
 /** Who acts when the CLI works without a server. */
 export function localActor(): string {
@@ -18,7 +22,7 @@ export function localActor(): string {
  * Open everything that running a node takes. Attempts whose process died become LOST, and what dead processes left on
  * this host is swept away, before anything new is made.
  */
-export async function openLocalEngine(config: Config): Promise<LocalEngine> {
+export async function openLocalEngine(config: Config, overrides: DriverOverrides = {}): Promise<LocalEngine> {
   const [{ openInstance }, { createBlobStore }, { createPackageSource }, { createBundleCache, isDead }] =
     await Promise.all([
       import('@glovebox/artifact'),
@@ -30,7 +34,7 @@ export async function openLocalEngine(config: Config): Promise<LocalEngine> {
   const [store, images, driver] = await Promise.all([
     openStore(config),
     openImages(config),
-    openDriver(config, instance.instance),
+    openDriver(config, instance.instance, overrides),
   ]);
   try {
     await store.markLost(isDead, Date.now());
@@ -67,12 +71,17 @@ export async function openImages(config: Config): Promise<ImageStore> {
   return createImageStore({ dataDir: config.dataDir });
 }
 
-export async function openDriver(config: Config, instance: string): Promise<CellDriver> {
+export async function openDriver(
+  config: Config,
+  instance: string,
+  overrides: DriverOverrides = {},
+): Promise<CellDriver> {
   const { createOciDriver } = await import('@glovebox/cell-oci');
   return createOciDriver({
     runDir: join(config.dataDir, 'run'),
     instance,
     rootfsOf: (digest: string) => join(config.dataDir, 'images', digest.slice('sha256:'.length), 'rootfs'),
     ...(config.runtime === 'auto' ? {} : { runtime: config.runtime }),
+    ...overrides,
   });
 }

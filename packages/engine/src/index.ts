@@ -21,3 +21,4 @@ export { isDead, ownIdentity } from './host.ts';
 export type * from './ports.ts';
 export type * from './records.ts';
 export { runTrial, type TrialEvents, type TrialRequest, type TrialResult, valueLimits } from './run-trial.ts';
+export { verifyRun } from './verify-run.ts';

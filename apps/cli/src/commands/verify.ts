@@ -1,25 +1,16 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { compareReceipt, verifyReceipt } from '@glovebox/artifact';
-import { GloveboxError, idPatterns } from '@glovebox/contract';
+import { maxReceiptBytes, verifyReceipt } from '@glovebox/artifact';
+import { GloveboxError, idPatterns, type ReceiptStatement } from '@glovebox/contract';
 import type { CommandContext } from '../commands.ts';
 import { dataDirOf, loadConfig } from '../config.ts';
 import { paint } from '../output.ts';
-
-const maxReceiptBytes = 4 * 1024 * 1024;
 
 export async function run({ args, output }: CommandContext): Promise<number> {
   const target = args.positionals[0] as string;
   const keys = await trustedKeys(args.options.key as string[] | undefined, dataDirOf(args.global.dataDir));
   const ofRun = idPatterns.run.test(target);
-  const record = ofRun ? await recordOf(target, args) : undefined;
-  const bytes = record ? Buffer.from(record.receiptText) : await readReceipt(target);
-  const verified = verifyReceipt(bytes, { keys });
-  if (!verified.ok) throw GloveboxError.fromData(verified.error);
-  if (record) {
-    const mismatch = compareReceipt(verified.statement, record.digests);
-    if (mismatch) throw GloveboxError.fromData(mismatch);
-  }
+  const verified = ofRun ? await verifyRecord(args, target, keys) : await verifyFile(target, keys);
   const { predicate } = verified.statement;
   const { observed } = predicate;
   output.result(
@@ -56,6 +47,12 @@ async function trustedKeys(files: string[] | undefined, dataDir: string): Promis
   );
 }
 
+async function verifyFile(path: string, keys: string[]): Promise<{ statement: ReceiptStatement; keyId: string }> {
+  const verified = verifyReceipt(await readReceipt(path), { keys });
+  if (!verified.ok) throw GloveboxError.fromData(verified.error);
+  return verified;
+}
+
 async function readReceipt(path: string): Promise<Buffer> {
   try {
     if ((await stat(path)).size > maxReceiptBytes)
@@ -75,37 +72,19 @@ async function readReceipt(path: string): Promise<Buffer> {
   }
 }
 
-async function recordOf(id: string, args: CommandContext['args']) {
-  const [{ openStore }, { findRun }, { logDigest }] = await Promise.all([
+async function verifyRecord(
+  args: CommandContext['args'],
+  id: string,
+  keys: string[],
+): Promise<{ statement: ReceiptStatement; keyId: string }> {
+  const [{ openStore }, { projectOf }, { verifyRun }] = await Promise.all([
     import('../local-engine.ts'),
     import('../project.ts'),
     import('@glovebox/engine'),
   ]);
   const store = await openStore(await loadConfig(args.global.dataDir), { inThread: true });
   try {
-    const { run, last } = await findRun(store, args);
-    if (!last.end?.receiptText)
-      throw new GloveboxError('NOT_FOUND', {
-        message: `Run ${id} has no receipt.`,
-        hint: 'Only attempts that had a cell have one.',
-      });
-    return {
-      receiptText: last.end.receiptText,
-      digests: {
-        attempt: last.id,
-        run: run.id,
-        state: last.state,
-        receiptDigest: last.end.receiptDigest,
-        inputText: run.inputText,
-        configText: run.configText,
-        outputText: last.end.outputText,
-        logDigest: logDigest(await store.logs(last.id)),
-        files: last.end.files,
-        node: run.node,
-        bundleDigest: last.end.bundleDigest,
-        imageDigest: last.end.imageDigest,
-      },
-    };
+    return await verifyRun(store, projectOf(args), id, keys);
   } finally {
     await store.close();
   }

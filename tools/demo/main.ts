@@ -1,0 +1,176 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { openInstance, verifyReceipt } from '@glovebox/artifact';
+import { formatDuration, formatSize, GloveboxError, toErrorData } from '@glovebox/contract';
+import { type Engine, runTrial, type TrialResult, verifyRun } from '@glovebox/engine';
+import { localActor, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
+import { errorText, paint, table } from '../../apps/cli/src/output.ts';
+import { logText } from '../../apps/cli/src/run-text.ts';
+import { containAll, type Sabotage, sabotages } from './contain.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const say = (text = ''): void => void process.stdout.write(`${text}\n`);
+const step = (text: string): void => say(`\n${paint(['bold', 'cyan'], '▸')} ${paint('bold', text)}`);
+
+try {
+  process.exitCode = await demo();
+} catch (error) {
+  process.stderr.write(`${errorText(toErrorData(error))}\n`);
+  if (!(error instanceof GloveboxError)) process.stderr.write(`${(error as Error).stack}\n`);
+  say('demo: failed');
+  process.exitCode = 1;
+}
+
+async function demo(): Promise<number> {
+  const sabotage = readFlags();
+  // Kept between runs, so that a second one is quick and needs no network.
+  const dataDir = join(root, '.cache', 'demo');
+  const config = { dataDir, runtime: 'auto', registry: undefined, extraCa: process.env.GLOVEBOX_EXTRA_CA };
+  const { engine, close } = await openLocalEngine(config);
+  try {
+    step('Images from scratch: Node.js, its libraries, the guest; no shell, no package manager');
+    await engine.images.build({ onProgress: (line) => say(`  ${line}`) });
+    for (const kind of ['runtime', 'builder'] as const) {
+      const { digest, sizeBytes } = await engine.images.current(kind);
+      say(`  ${kind.padEnd(8)} ${digest}  ${formatSize(sizeBytes)}`);
+    }
+
+    step('A real node on real data: csv-profile on airports.csv, in a fresh cell');
+    const result = await profileAirports(engine);
+    say(profileTable(result));
+
+    step('Declared and done');
+    say(declaredVersusDone(result));
+
+    step('The receipt');
+    await verifyRecord(engine, dataDir, result);
+    say(`  ${paint('green', 'verified')}  ${result.receiptDigest}`);
+
+    step(`Three hostile nodes${sabotage === undefined ? '' : paint('red', `, with ${sabotage} weakened on purpose`)}`);
+    const verdicts = await containAll(config, sabotage, say);
+    for (const { name, contained, why } of verdicts) {
+      say(`  ${contained ? paint('green', 'contained') : paint('red', 'NOT CONTAINED')}  ${name}: ${why}`);
+    }
+    const contained = verdicts.filter((verdict) => verdict.contained).length;
+    const ok = contained === verdicts.length;
+    const runMs = Math.round(result.phasesMs.boot + result.phasesMs.load + result.phasesMs.run);
+    say();
+    say(
+      `demo: ${ok ? 'ok' : 'failed'} driver=${engine.driver.name} node=${result.node.id}@${result.node.version} digest=${result.digest} receipt=verified contained=${contained}/${verdicts.length} run_ms=${runMs}`,
+    );
+    return ok ? 0 : 1;
+  } finally {
+    await close();
+  }
+}
+
+function readFlags(): Sabotage | undefined {
+  const { values } = parseArgs({
+    args: process.argv.slice(2),
+    options: { sabotage: { type: 'string' }, yes: { type: 'boolean', short: 'y' } },
+  });
+  const { sabotage } = values;
+  if (sabotage === undefined) return undefined;
+  const known = sabotages.find((name) => name === sabotage);
+  if (known === undefined)
+    throw new GloveboxError('USAGE', {
+      message: `--sabotage=${sabotage} is none of ${sabotages.join(', ')}.`,
+      hint: 'npm run demo -- --sabotage=mount',
+    });
+  return known;
+}
+
+async function profileAirports(engine: Engine): Promise<TrialResult> {
+  const data = dirname(createRequire(import.meta.url).resolve('vega-datasets/package.json'));
+  const csv = await readFile(join(data, 'data', 'airports.csv'), 'utf8');
+  const result = await runTrial(
+    engine,
+    {
+      project: 'default',
+      actor: localActor(),
+      packageDir: join(root, 'examples', 'csv-profile'),
+      inputText: JSON.stringify({ csv }),
+      configText: JSON.stringify({ topValues: 3 }),
+    },
+    {
+      onStep: (name, detail) => say(paint('dim', `  · ${name}${detail === undefined ? '' : ` ${detail}`}`)),
+      onLog: (record) => say(`  ${logText(record)}`),
+    },
+  );
+  if (result.state !== 'SUCCEEDED') {
+    throw new GloveboxError('INTERNAL', {
+      message: `csv-profile ended ${result.state}: ${result.error?.code} ${result.error?.message}`,
+    });
+  }
+  return result;
+}
+
+interface Column {
+  name: string;
+  type: string;
+  nulls: number;
+  distinct: number;
+  quantiles?: { p50: number };
+  top: { value: string; count: number }[];
+}
+
+function profileTable(result: TrialResult): string {
+  const { rows, columns } = result.output as unknown as { rows: number; columns: Column[] };
+  const lines = columns.map(({ name, type, nulls, distinct, quantiles, top }) => [
+    name,
+    type,
+    String(nulls),
+    String(distinct),
+    quantiles === undefined ? '' : quantiles.p50.toFixed(2),
+    top
+      .map(({ value, count }) => `${value} (${count})`)
+      .join(', ')
+      .slice(0, 60),
+  ]);
+  const text = table(['column', 'type', 'nulls', 'distinct', 'median', 'most frequent'], lines, [
+    'nulls',
+    'distinct',
+    'median',
+  ]);
+  return `${text.replace(/^/gm, '  ')}\n  ${rows} rows`;
+}
+
+function declaredVersusDone(result: TrialResult): string {
+  const { limits, peaks, phasesMs, files } = result;
+  const filesBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
+  const lines = [
+    ['http', 'nothing', `${result.egressRequests} requests`],
+    ['credentials', 'nothing', 'none'],
+    [
+      'memory',
+      formatSize(limits.memoryBytes + limits.scratchBytes),
+      peaks.memoryBytes === null ? 'unknown' : formatSize(peaks.memoryBytes),
+    ],
+    ['pids', String(limits.pids), peaks.pids === null ? 'unknown' : String(peaks.pids)],
+    ['cpu', String(limits.cpu), ''],
+    ['time', formatDuration(limits.timeoutMs), formatDuration(phasesMs.load + phasesMs.run)],
+    ['output', formatSize(limits.outputBytes), formatSize(peaks.outputBytes)],
+    ['files', `${limits.filesCount}, ${formatSize(limits.filesBytes)}`, `${files.length}, ${formatSize(filesBytes)}`],
+  ];
+  return table(['what', 'declared', 'did'], lines, []).replace(/^/gm, '  ');
+}
+
+/** Twice: as somebody would who was handed the file and a key, and against all that the store has of the run. */
+async function verifyRecord(engine: Engine, dataDir: string, result: TrialResult): Promise<void> {
+  const { publicKeyPem } = await openInstance(dataDir);
+  await verifyRun(engine.store, 'default', result.run, [publicKeyPem]);
+  const receipt = (await engine.store.get('default', result.run))?.attempts.at(-1)?.end?.receiptText ?? '';
+  const dir = await mkdtemp(join(tmpdir(), 'glovebox-demo-'));
+  try {
+    const path = join(dir, 'receipt.json');
+    await writeFile(path, receipt);
+    const verified = verifyReceipt(await readFile(path), { keys: [publicKeyPem] });
+    if (!verified.ok) throw GloveboxError.fromData(verified.error);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
