@@ -1,0 +1,51 @@
+export const readmeText = (id: string, title: string): string => `# ${title}
+
+A node for Glovebox: one step of a flow, in TypeScript, run sealed.
+
+| file | what it is |
+|---|---|
+| node.json | what the node takes, gives and may use; editors check it |
+| src/index.ts | the node |
+| test/ | its tests: \`npm test\`, offline, with nothing installed |
+| fixtures/ | inputs with the outputs that are expected for them |
+
+\`\`\`sh
+npm test
+npm install && npm run typecheck
+glovebox node run . --trial --input '{"text":"to be or not to be"}'
+\`\`\`
+
+The name of the package in package.json is the id in node.json: \`${id}\`.
+Dependencies go into package.json and package-lock.json (\`npm install <name>\`); their install scripts never run.
+\`.glovebox/\` is made by glovebox and is not part of the node.
+`;
+
+export const agentsText = (id: string): string => `# Rules for whoever writes this node, agents first
+
+You are writing \`${id}\`: one function in \`src/index.ts\` that Glovebox runs in a sealed container, once per attempt.
+
+## What to keep
+- \`src/index.ts\` exports \`defineNode<Input, Config, Output>(async (ctx) => …)\` as its default. The types say the same as the
+  schemas in node.json; change both together.
+- Schemas are JSON Schema 2020-12. Close objects with \`"additionalProperties": false\`, bound strings and arrays.
+- Read \`ctx.input\` and \`ctx.config\`; both are frozen and already valid. Defaults in a schema are for people: fill them in by code.
+- Return plain JSON. No Date, Map, BigInt, class instance, NaN, and no \`undefined\` in an object: leave the key out.
+- Expected failures are \`throw new NodeError('CODE', 'what is wrong', { retryable, retryAfter, details })\`, each with a test.
+- \`ctx.log\` for what a person should see; never a secret in it. \`ctx.clock\` for time, so that tests can set it.
+- Files that people should get: \`ctx.files.write(name, data, mediaType)\`, with \`capabilities.files\` in node.json.
+- Temporary files: only under \`ctx.scratch\`, with \`capabilities.scratch\` for more than 1 MiB.
+- Pass \`ctx.signal\` on to whatever can be stopped.
+
+## What does not exist in there
+Network, environment variables, child processes, worker threads, native addons, \`eval\`, files outside \`ctx.scratch\`, and
+anything left over from an earlier run. Code that tries fails with \`ERR_ACCESS_DENIED\` or the like; do not work around it.
+
+## How to check
+\`\`\`sh
+npm test                                   # offline
+npm install && npm run typecheck
+glovebox node run . --trial --input '{"text":"to be or not to be"}' --json
+\`\`\`
+Work until all of them pass. Ask for no more in node.json than the node needs: each line there is read by the person who approves it.
+\`.glovebox/\` and \`node_modules/\` are generated: never edit them.
+`;
