@@ -1,3 +1,15 @@
 export { cellCommand, cellEnvironment, cellPaths, cellUid, channelFd } from './command.ts';
-export type { Cell, CellDriver, CellEnd, CellFacts, HostFact, HostReport, OwnerIdentity, SweepReport } from './driver.ts';
+export type {
+  Cell,
+  CellDriver,
+  CellEnd,
+  CellFacts,
+  HostFact,
+  HostReport,
+  OwnerIdentity,
+  SweepReport,
+} from './driver.ts';
 export { planBundleCell, planHash, planRunCell } from './plan.ts';
+export { allowedNames, cellSeccomp, type SeccompList, type SyscallArch, type SyscallCondition } from './seccomp.ts';
+export { type ProbeCall, probeCalls } from './syscalls.ts';
+export { assembleSysprobe, type ProbeOutcome, readSysprobe, type SysprobeReport } from './sysprobe.ts';

@@ -16,6 +16,7 @@ export {
   runLimits,
 } from './manifest.ts';
 export { type CellPlan, type CellRole, cellPlanSchema, planCeilings } from './plan.ts';
+export { type ProbeDocument, probeDocumentSchema } from './probe.ts';
 export * from './receipt.ts';
 export * from './run.ts';
 export { formatDuration, formatSize, parseDuration, parseSize } from './units.ts';

@@ -1,0 +1,212 @@
+/**
+ * The system calls that a cell may make, as data, each group with its reason. Everything else fails with EPERM before the
+ * kernel looks at its arguments. A driver compiles this to what its engine wants.
+ *
+ * The names are those that Node.js 20 to 26, tsc and esbuild were seen to use in cells, reduced by leaving each out in
+ * turn, with headroom for file and stream calls that differ by kernel and libc. x64 is tested; the names of arm64 are
+ * derived from its table (which has no legacy calls), and were never run.
+ */
+export type SyscallArch = 'x64' | 'arm64';
+
+export interface SyscallGroup {
+  /** Why a cell has these. */
+  reason: string;
+  names: readonly string[];
+  /** Names that this architecture's table has and the others' have not. */
+  only?: Partial<Record<SyscallArch, readonly string[]>>;
+}
+
+/** A call that is allowed only when one argument compares as told. Arguments are compared as 64 bits. */
+export interface SyscallCondition {
+  reason: string;
+  names: readonly string[];
+  argument: number;
+  test: { kind: 'equal'; anyOf: readonly number[] } | { kind: 'masked'; mask: number; value: number };
+}
+
+/** A call that fails with an errno of its own, because libc falls back on that and not on EPERM. */
+export interface SyscallAnswer {
+  reason: string;
+  names: readonly string[];
+  errno: number;
+}
+
+export interface SeccompList {
+  allowed: readonly SyscallGroup[];
+  conditional: readonly SyscallCondition[];
+  answered: readonly SyscallAnswer[];
+  /** What all other calls fail with: EPERM. */
+  defaultErrno: number;
+}
+
+const ENOSYS = 38;
+const EPERM = 1;
+const AF_UNIX = 1;
+
+/** All CLONE_NEW* flags that clone(2) takes, and CLONE_THREAD, which must be the one that is set. */
+const cloneMask = 0x7e03_0000;
+const cloneThread = 0x0001_0000;
+
+export const cellSeccomp: SeccompList = {
+  defaultErrno: EPERM,
+  allowed: [
+    {
+      reason:
+        'Memory of the process itself. Files are mapped executable only from the read-only root: scratch is noexec.',
+      names: ['brk', 'madvise', 'membarrier', 'mmap', 'mprotect', 'mremap', 'munmap'],
+    },
+    {
+      reason: 'V8 guards its code with protection keys.',
+      names: ['pkey_alloc', 'pkey_free', 'pkey_mprotect'],
+    },
+    {
+      reason: 'Threads of V8 and libuv. They are counted by the pids limit.',
+      names: ['exit', 'futex', 'gettid', 'rseq', 'sched_yield', 'set_robust_list', 'set_tid_address'],
+    },
+    {
+      reason: 'The scheduling that threads read of themselves; none of these sets anything.',
+      names: ['sched_getaffinity', 'sched_getparam', 'sched_getscheduler'],
+    },
+    {
+      reason:
+        'Signals inside the process. There is no kill: tgkill reaches the pid namespace of the cell, which holds the cell alone.',
+      names: ['restart_syscall', 'rt_sigaction', 'rt_sigprocmask', 'rt_sigreturn', 'sigaltstack', 'tgkill'],
+    },
+    {
+      reason:
+        'Start and end. execve is how the runtime starts the cell and how a builder becomes its tool; nothing can fork.',
+      names: ['execve', 'exit_group'],
+      only: { x64: ['arch_prctl'] },
+    },
+    {
+      reason:
+        'Identity and capabilities as read. capset is here because the runtime drops the last capabilities under the filter; nobody can gain one.',
+      names: [
+        'capget',
+        'capset',
+        'getegid',
+        'geteuid',
+        'getgid',
+        'getpid',
+        'getppid',
+        'getuid',
+        'prlimit64',
+        'umask',
+        'uname',
+      ],
+    },
+    {
+      reason: 'Clocks and counters.',
+      names: ['clock_getres', 'clock_gettime', 'clock_nanosleep', 'getrusage', 'gettimeofday', 'nanosleep', 'sysinfo'],
+    },
+    { reason: 'Randomness.', names: ['getrandom'] },
+    {
+      reason: 'Reading and writing open files.',
+      names: [
+        'close',
+        'copy_file_range',
+        'dup',
+        'dup3',
+        'fcntl',
+        'fdatasync',
+        'fsync',
+        'ftruncate',
+        'lseek',
+        'pread64',
+        'preadv',
+        'pwrite64',
+        'pwritev',
+        'read',
+        'readv',
+        'sendfile',
+        'write',
+        'writev',
+      ],
+    },
+    {
+      reason: 'Names in the file system: the root is read-only, scratch is limited in bytes and inodes.',
+      names: [
+        'faccessat',
+        'faccessat2',
+        'fchmod',
+        'fstat',
+        'fstatfs',
+        'getcwd',
+        'getdents64',
+        'newfstatat',
+        'openat',
+        'readlinkat',
+        'statfs',
+        'statx',
+        'unlinkat',
+        'utimensat',
+      ],
+      only: {
+        x64: ['access', 'lstat', 'mkdir', 'readlink', 'rename', 'rmdir', 'stat', 'unlink'],
+        arm64: ['mkdirat', 'renameat', 'renameat2'],
+      },
+    },
+    {
+      reason: 'The event loop.',
+      names: ['epoll_create1', 'epoll_ctl', 'epoll_pwait', 'epoll_pwait2', 'eventfd2', 'pipe2'],
+      only: { x64: ['poll'], arm64: ['ppoll'] },
+    },
+    {
+      reason:
+        'The channel and the standard streams, which are unix sockets that the cell is born with. There is no bind, listen or accept.',
+      names: [
+        'connect',
+        'getpeername',
+        'getsockname',
+        'getsockopt',
+        'recvfrom',
+        'recvmsg',
+        'sendmsg',
+        'sendto',
+        'setsockopt',
+        'shutdown',
+      ],
+    },
+  ],
+  conditional: [
+    {
+      reason: 'Threads only: no process, and no new namespace by way of clone.',
+      names: ['clone'],
+      argument: 0,
+      test: { kind: 'masked', mask: cloneMask, value: cloneThread },
+    },
+    {
+      reason:
+        'Unix sockets alone: no IP, netlink, vsock (which is not bound to a network namespace), packet or crypto socket.',
+      names: ['socket', 'socketpair'],
+      argument: 0,
+      test: { kind: 'equal', anyOf: [AF_UNIX] },
+    },
+    {
+      reason:
+        'What libuv asks of a descriptor: TCGETS, TIOCGWINSZ, FIONBIO, FIONREAD, FIOCLEX, FIONCLEX. TIOCSTI, which types into a terminal, is not among them.',
+      names: ['ioctl'],
+      argument: 1,
+      test: { kind: 'equal', anyOf: [0x5401, 0x5413, 0x5421, 0x541b, 0x5451, 0x5450] },
+    },
+    {
+      reason:
+        'Names of threads and of memory (PR_SET_NAME, PR_SET_VMA), and whether a core may be dumped, which the limit of 0 decides anyway.',
+      names: ['prctl'],
+      argument: 0,
+      test: { kind: 'equal', anyOf: [15, 0x53564d41, 3, 4] },
+    },
+  ],
+  answered: [
+    {
+      reason: 'Its flags are behind a pointer, where a filter cannot see them. ENOSYS makes libc fall back on clone.',
+      names: ['clone3'],
+      errno: ENOSYS,
+    },
+  ],
+};
+
+/** The unconditional names for one architecture, sorted. */
+export function allowedNames(arch: SyscallArch, list: SeccompList = cellSeccomp): string[] {
+  return list.allowed.flatMap((group) => [...group.names, ...(group.only?.[arch] ?? [])]).sort();
+}
