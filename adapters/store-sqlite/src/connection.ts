@@ -81,11 +81,19 @@ export async function connectWorker(options: OpenOptions): Promise<Connection> {
       pending.set(id, { resolve, reject });
       worker.ref();
     });
-  const send = (request: Request): Promise<unknown> => {
-    if (ended !== undefined) return Promise.reject(ended);
-    const answered = wait(request.id);
+  const send = async (request: Request): Promise<unknown> => {
+    if (ended !== undefined) throw ended;
+    // Throws for what cannot be copied to a thread; only then is there an answer to wait for.
     worker.postMessage(request);
-    return answered;
+    return wait(request.id);
+  };
+
+  const stop = async (): Promise<void> => {
+    try {
+      if (ended === undefined) await send({ id: ++lastId, kind: 'close' });
+    } finally {
+      await worker.terminate();
+    }
   };
 
   await wait(0);
@@ -96,9 +104,7 @@ export async function connectWorker(options: OpenOptions): Promise<Connection> {
       return (await send({ id: ++lastId, kind: name, args } as Request)) as never;
     },
     close() {
-      closing ??= send({ id: ++lastId, kind: 'close' }).then(async () => {
-        await worker.terminate();
-      });
+      closing ??= stop();
       return closing;
     },
   };

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { makeDirectory } from '../test/support/records.ts';
 import { openDatabase } from './open-database.ts';
 import { listStatement } from './queries.ts';
+import { openAttemptsSql } from './transitions.ts';
 
 it('reads each page of a list along an index, without a scan or a sort, among 100,000 runs', () => {
   const home = makeDirectory();
@@ -30,6 +31,8 @@ it('reads each page of a list along an index, without a scan or a sort, among 10
     expect(plan[0]).toMatch(/^SEARCH runs USING INDEX runs_by_/);
     expect(db.prepare(sql).all(...values).length).toBeGreaterThan(3);
   }
+  const plan = db.prepare(`EXPLAIN QUERY PLAN ${openAttemptsSql}`).all();
+  expect(plan.map((row) => row.detail)).toEqual(['SCAN attempts USING INDEX attempts_open']);
   db.close();
   home.remove();
 });

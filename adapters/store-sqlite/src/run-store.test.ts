@@ -281,6 +281,17 @@ describe.each([
 });
 
 describe('the thread of the caller', () => {
+  it('is told at once of what cannot reach a worker, and can close', async () => {
+    const home = makeDirectory();
+    const store = await openRunStore(join(home.dir, 'glovebox.db'));
+    const { run, attempt } = makeRun();
+    const unsendable = { ...run, capabilities: { f: () => 1 } as unknown as Json };
+    await expect(store.create(unsendable, attempt)).rejects.toThrow(/could not be cloned/);
+    await store.create(run, attempt);
+    await store.close();
+    home.remove();
+  });
+
   it('goes on while a worker waits for the lock of another process', async () => {
     const home = makeDirectory();
     const path = join(home.dir, 'glovebox.db');

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { RunStore } from '@glovebox/engine';
 import { connectHere, connectWorker } from './connection.ts';
 import { createDatabaseFile } from './open-database.ts';
@@ -22,9 +23,11 @@ export interface RunStoreOptions {
  * repeated.
  */
 export async function openRunStore(path: string, options: RunStoreOptions = {}): Promise<RunStore> {
-  createDatabaseFile(path);
+  // Absolute, so that no name is taken for a URI by SQLite.
+  const file = resolve(path);
+  createDatabaseFile(file);
   const connect = options.inThread === true ? connectHere : connectWorker;
-  const connection = await connect({ path, busyTimeoutMs: options.busyTimeoutMs ?? 10_000 });
+  const connection = await connect({ path: file, busyTimeoutMs: options.busyTimeoutMs ?? 10_000 });
   return {
     create: (run, attempt) => connection.call('create', run, attempt),
     begin: (attemptId, startedAtMs) => connection.call('begin', attemptId, startedAtMs),

@@ -70,11 +70,14 @@ export function finishAttempt(sql: Statements, attemptId: string, end: AttemptEn
   });
 }
 
+/** Reads the index of open attempts, however many there were. Exported so that a test can ask SQLite for its plan. */
+export const openAttemptsSql = `SELECT id, owner_instance, owner_boot_id, owner_pid, owner_start_ticks FROM attempts
+  WHERE state IN ('QUEUED', 'RUNNING') ORDER BY id`;
+
 export function openAttempts(sql: Statements): OpenAttempt[] {
   return sql
     .all<{ id: string; owner_instance: string; owner_boot_id: string; owner_pid: number; owner_start_ticks: string }>(
-      `SELECT id, owner_instance, owner_boot_id, owner_pid, owner_start_ticks FROM attempts
-       WHERE state IN ('QUEUED', 'RUNNING') ORDER BY id`,
+      openAttemptsSql,
     )
     .map((row) => ({
       id: row.id,
