@@ -34,7 +34,7 @@ const esbuildEnvironment = {
   LANG: 'C.UTF-8',
   TMPDIR: '/tmp',
   TZ: 'UTC',
-  GOMAXPROCS: '4',
+  GOMAXPROCS: '2',
   GOMEMLIMIT: '640MiB',
 };
 

@@ -1,6 +1,7 @@
 import { isBuiltin } from 'node:module';
 import { errorCatalogue, type Finding, type Place, type UnpackFinding, type UnpackReport } from '@glovebox/contract';
 import type { LockedPackage } from '../ports.ts';
+import { type BuilderLayout, sdkName, sdkPath } from './build-options.ts';
 import type { BuildMessage } from './esbuild-service.ts';
 import { printable } from './printable.ts';
 
@@ -43,11 +44,13 @@ export function messageFinding(
   message: BuildMessage,
   severity: Finding['severity'],
   dependencies: readonly LockedPackage[],
+  layout: BuilderLayout,
 ): Finding {
   return {
     rule: 'BUILD_FAILED',
     severity,
-    message: printable(message.text, 500),
+    // Where the SDK lies in a cell is nothing that an author knows.
+    message: printable(message.text.replaceAll(`${sdkPath(layout)}/index.js`, sdkName), 500),
     hint: messageHint(message, dependencies),
     place: messagePlace(message),
   };

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { posix } from 'node:path';
 import { cellPaths } from '@glovebox/cell';
 import type { BuildRequest } from './esbuild-service.ts';
 import { esbuildVersion } from './esbuild-service.ts';
@@ -67,6 +68,11 @@ export function buildRequest(layout: BuilderLayout): BuildRequest {
       '--color=false',
     ],
   };
+}
+
+/** The SDK's directory as it is spelled in the bundler's answers: relative to the tree. */
+export function sdkPath(layout: BuilderLayout): string {
+  return posix.relative(layout.tree, layout.sdk);
 }
 
 /** Changes whenever bundles come out otherwise: part of what a cached bundle is kept under. */

@@ -5,7 +5,7 @@ import { buildLimits } from '@glovebox/contract/build-limits';
 import { z } from 'zod';
 import type { NodePackage } from '../ports.ts';
 import { fileTypeHint, supportedFileTypes } from './build-findings.ts';
-import { type BuilderLayout, bundleFile } from './build-options.ts';
+import { type BuilderLayout, bundleFile, sdkPath } from './build-options.ts';
 import { printable } from './printable.ts';
 
 const importRecord = z.looseObject({ path: z.string(), kind: z.string(), external: z.boolean().optional() });
@@ -45,7 +45,7 @@ export function checkBundleContent(
   const findings: Finding[] = [];
   const locked = new Set(pkg.dependencies.map((dependency) => dependency.path));
   const wasm = new Set(webAssembly);
-  const sdkPrefix = `${posix.relative(layout.tree, layout.sdk)}/`;
+  const sdkPrefix = `${sdkPath(layout)}/`;
   for (const [path, input] of Object.entries(metafile.inputs)) {
     const origin = path.startsWith(sdkPrefix) ? 'sdk' : originOf(path, pkg.files, locked);
     if (origin === 'unknown') findings.push(foreign(path));

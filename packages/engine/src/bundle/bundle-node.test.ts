@@ -258,6 +258,9 @@ describe('a source that cannot be bundled', () => {
         'node_modules/dep': packageTgz('dep', '1.0.0', { 'index.js': 'module.exports = 1 +' }),
       }),
     ).toMatchObject([{ rule: 'BUILD_FAILED', place: { file: 'node_modules/dep/index.js', line: 1 } }]);
+    expect(
+      await findings({ 'src/index.ts': "import { nope } from '@glovebox/sdk'; export default nope;" }),
+    ).toMatchObject([{ rule: 'BUILD_FAILED', message: 'No matching export in "@glovebox/sdk" for import "nope"' }]);
     expect(await findings({ 'other.ts': '' })).toMatchObject([{ rule: 'BUILD_FAILED' }]);
   });
 

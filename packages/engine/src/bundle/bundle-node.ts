@@ -77,6 +77,8 @@ export async function bundleNode(request: BundleRequest, options: BundleOptions)
   options.signal?.addEventListener('abort', abort, { once: true });
   if (options.signal?.aborted) abort();
   const stderr = keepTail(cell.stderr);
+  // A dying cell breaks its pipes at any time; how it died is told by its end.
+  for (const stream of [cell.stdin, cell.stdout]) stream?.on('error', () => {});
   try {
     void cell
       .dispatch({ cpu: plan.limits.cpu, deadlineMs: options.deadlineMs ?? buildDeadlineMs })
@@ -138,7 +140,7 @@ async function build(cell: Cell, request: BundleRequest, options: BundleOptions)
   } finally {
     channel.close();
     // Whatever is left in it would keep a dead cell's pipe open.
-    cell.stdout.on('error', () => {}).resume();
+    cell.stdout.resume();
   }
 }
 
@@ -170,7 +172,10 @@ function readBundle(
   layout: BuilderLayout,
 ): BundleResult {
   if (answer.errors.length > 0) {
-    return { ok: false, findings: answer.errors.map((message) => messageFinding(message, 'error', pkg.dependencies)) };
+    return {
+      ok: false,
+      findings: answer.errors.map((message) => messageFinding(message, 'error', pkg.dependencies, layout)),
+    };
   }
   const output = (path: string): Uint8Array | undefined =>
     answer.outputFiles?.find((file) => file.path === path)?.contents;
@@ -197,7 +202,9 @@ function readBundle(
     bundleDigest: `sha256:${createHash('sha256').update(bundle).digest('hex')}` as Digest,
     sourceMap: Uint8Array.from(sourceMap),
     metafile: json,
-    warnings: answer.warnings.slice(0, 20).map((message) => messageFinding(message, 'warning', pkg.dependencies)),
+    warnings: answer.warnings
+      .slice(0, 20)
+      .map((message) => messageFinding(message, 'warning', pkg.dependencies, layout)),
     cellFacts: cell.facts,
     end,
   };

@@ -51,7 +51,7 @@ export type ServiceResult = { ok: true; answer: BuildAnswer } | { ok: false; fai
  * What comes back is taken for hostile: it comes from a cell that has read hostile files. At most `maxPacketBytes` are held;
  * a longer answer is `too-large` as soon as its length is known, before it is read. The caller ends the cell in any case.
  *
- * Never rejects.
+ * Never rejects. Errors of `stdin` are the caller's to take: a cell that dies takes its pipes along.
  */
 export async function requestBuild(
   stdin: Writable,
@@ -59,8 +59,6 @@ export async function requestBuild(
   request: BuildRequest,
   maxPacketBytes: number,
 ): Promise<ServiceResult> {
-  // A cell that dies takes its pipes along; that is seen at stdout.
-  stdin.on('error', () => {});
   const packets = readPackets(stdout, maxPacketBytes);
   let greeted = false;
   try {
