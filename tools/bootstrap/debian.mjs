@@ -9,8 +9,8 @@ import { SetupError } from './setup-error.mjs';
 const installFlags = ['-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=300'];
 
 /**
- * @typedef {{ name: string, downloadBytes: number }} PlannedPackage
- * @typedef {{ packages: PlannedPackage[], diskBytes: number }} Plan  everything that would be installed, dependencies too
+ * Everything that would be installed, dependencies too.
+ * @typedef {{ packages: string[], downloadBytes: number, diskBytes: number }} Plan
  */
 
 /** Whether this is a system on which `apt-get` installs packages. @param {NodeJS.ProcessEnv} env */
@@ -39,25 +39,30 @@ export function aptCommand(packages) {
  * @returns {Plan | undefined} undefined where apt's lists are missing or do not know a package
  */
 export function planPackages(packages, env) {
-  let lines;
+  const install = ['install', '-qq', ...installFlags, '-o', 'Debug::NoLocking=1'];
   try {
-    lines = apt(
-      'apt-get',
-      ['install', '--print-uris', '-qq', ...installFlags, '-o', 'Debug::NoLocking=1', ...packages],
-      env,
-    );
+    const simulated = apt('apt-get', [...install, '--simulate', ...packages], env);
+    const names = [...simulated.matchAll(/^Inst (\S+)/gm)].map(([, name]) => /** @type {string} */ (name));
+    // 'uri' file bytes hash; nothing for what apt has already fetched
+    const uris = apt('apt-get', [...install, '--print-uris', ...packages], env);
+    const shown = names.length === 0 ? '' : apt('apt-cache', ['show', '--no-all-versions', ...names], env);
+    return {
+      packages: names,
+      downloadBytes: sum(uris, /^'[^']*' \S+ (\d+) /gm),
+      diskBytes: sum(shown, /^Installed-Size: (\d+)$/gm) * 1024,
+    };
   } catch {
+    // Whatever it is, installing tells.
     return undefined;
   }
-  // 'uri' file_version_arch.deb bytes hash
-  const planned = [...lines.matchAll(/^'[^']*' (\S+?)_\S+ (\d+) /gm)].map(([, name, bytes]) => ({
-    name: /** @type {string} */ (name),
-    downloadBytes: Number(bytes),
-  }));
-  if (planned.length === 0) return { packages: [], diskBytes: 0 };
-  const shown = apt('apt-cache', ['show', '--no-all-versions', ...planned.map(({ name }) => name)], env);
-  const kibibytes = [...shown.matchAll(/^Installed-Size: (\d+)$/gm)].reduce((sum, [, size]) => sum + Number(size), 0);
-  return { packages: planned, diskBytes: kibibytes * 1024 };
+}
+
+/**
+ * @param {string} text
+ * @param {RegExp} number
+ */
+function sum(text, number) {
+  return [...text.matchAll(number)].reduce((total, [, digits]) => total + Number(digits), 0);
 }
 
 /**
@@ -98,9 +103,9 @@ export async function installPackages(packages, env, say) {
 }
 
 /** @param {Plan} plan */
-export function describePlan({ packages, diskBytes }) {
-  const download = packages.reduce((sum, { downloadBytes }) => sum + downloadBytes, 0);
-  return `${packages.length} package${packages.length === 1 ? '' : 's'} (${packages.map(({ name }) => name).join(', ')}), ${mib(download)} to fetch, ${mib(diskBytes)} on disk`;
+export function describePlan({ packages, downloadBytes, diskBytes }) {
+  const count = `${packages.length} package${packages.length === 1 ? '' : 's'}`;
+  return `${count} (${packages.join(', ')}), ${mib(downloadBytes)} to fetch, ${mib(diskBytes)} on disk`;
 }
 
 /** @param {number} bytes */

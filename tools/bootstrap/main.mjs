@@ -50,13 +50,22 @@ export async function main(argv) {
       stdio: 'inherit',
     });
   } catch (error) {
-    if (!(error instanceof SetupError)) {
+    const known = asSetupError(error);
+    if (known === undefined) {
       process.stderr.write(`setup: INTERNAL: ${error instanceof Error ? error.stack : error}\n`);
       return 70;
     }
-    process.stderr.write(`setup: ${error.code}: ${error.message}\n${error.hint.replace(/^(?=.)/gm, '  ')}\n`);
-    return error.exit;
+    process.stderr.write(`setup: ${known.code}: ${known.message}\n${known.hint.replace(/^(?=.)/gm, '  ')}\n`);
+    return known.exit;
   }
+}
+
+/** @param {unknown} error */
+function asSetupError(error) {
+  if (error instanceof SetupError) return error;
+  const { code, message } = /** @type {NodeJS.ErrnoException} */ (error ?? {});
+  if (code === undefined || !['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT'].includes(code)) return undefined;
+  return new SetupError('SETUP_INSTALL_FAILED', message, 'Check the owner of the clone and the free space.');
 }
 
 /** @param {string[]} trees */
@@ -170,7 +179,8 @@ function describe(lacking, packages) {
  */
 async function askConsent(packages, yes, task) {
   if (yes || isOn(process.env.CI)) return;
-  const again = `Run: node tools/bootstrap.mjs ${task} --yes`;
+  const script = process.env.npm_lifecycle_event;
+  const again = `Run: ${script === undefined ? `node tools/bootstrap.mjs ${task}` : `npm run ${script} --`} --yes`;
   if (process.stdin.isTTY && process.stderr.isTTY) {
     const terminal = createInterface({ input: process.stdin, output: process.stderr });
     // Ctrl-C and Ctrl-D close the terminal and leave the question unanswered: that is a no.

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { npmEnvironment, searchPath } from './environment.mjs';
 import { launch } from './launch.mjs';
@@ -29,9 +29,9 @@ export function isInstalled(tree) {
 
 /** @param {string} tree */
 export function countPackages(tree) {
-  const { packages } = JSON.parse(readFileSync(join(tree, 'package-lock.json'), 'utf8'));
-  return Object.entries(packages).filter(([path, entry]) => path !== '' && !entry.link && isForThisPlatform(entry))
-    .length;
+  return Object.entries(readLockfile(tree)).filter(
+    ([path, entry]) => path.includes('node_modules/') && !entry.link && isForThisPlatform(entry),
+  ).length;
 }
 
 /**
@@ -68,6 +68,8 @@ export async function install(tree, env) {
       'npm says why above. Check the network and `npm config get registry`, then run the same command again.',
     );
   }
+  // npm makes no directory where there is nothing to install.
+  mkdirSync(join(tree, 'node_modules'), { recursive: true });
   const unfinished = join(tree, `${stampName}.${process.pid}`);
   writeFileSync(unfinished, stamp);
   renameSync(unfinished, join(tree, stampName));
@@ -79,13 +81,30 @@ export async function install(tree, env) {
  * @param {string} tree
  */
 function stampOf(tree) {
-  const { packages } = JSON.parse(readFileSync(join(tree, 'package-lock.json'), 'utf8'));
-  const installed = Object.entries(packages).filter(([path]) => path.includes('node_modules/'));
+  const installed = Object.entries(readLockfile(tree)).filter(([path]) => path.includes('node_modules/'));
   const digest = createHash('sha256').update(JSON.stringify(installed)).digest('hex');
   return `${JSON.stringify({ installed: `sha256:${digest}`, platform: `${process.platform}-${process.arch}` })}\n`;
 }
 
-/** @param {{ os?: string[], cpu?: string[], libc?: string[] }} entry */
+/**
+ * @typedef {{ link?: boolean, os?: string[], cpu?: string[], libc?: string[] }} LockEntry
+ * @param {string} tree
+ * @returns {Record<string, LockEntry>} by path
+ */
+function readLockfile(tree) {
+  const path = join(tree, 'package-lock.json');
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')).packages;
+  } catch (error) {
+    throw new SetupError(
+      'SETUP_INSTALL_FAILED',
+      `${path} cannot be read: ${error instanceof Error ? error.message : error}`,
+      'Restore it: git checkout -- package-lock.json',
+    );
+  }
+}
+
+/** @param {LockEntry} entry */
 function isForThisPlatform({ os, cpu, libc }) {
   return (
     (os === undefined || os.includes(process.platform)) &&

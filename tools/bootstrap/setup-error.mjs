@@ -17,7 +17,7 @@ export class SetupError extends Error {
   }
 }
 
-/** @type {Record<string, number>} */
+/** Exit statuses, as in the catalogue. */
 export const exitOf = {
   USAGE: 2,
   SETUP_CONSENT_NEEDED: 2,
