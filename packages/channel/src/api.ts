@@ -78,7 +78,7 @@ export interface ServerStream extends BodyWriter {
    */
   respond(head: ResponseHead): void;
   reset(reason: string): void;
-  /** Aborted when the other side resets the stream or the connection ends. */
+  /** Aborted when either side resets the stream or the connection ends. */
   readonly signal: AbortSignal;
 }
 

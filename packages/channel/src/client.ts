@@ -1,10 +1,11 @@
 import type { Duplex } from 'node:stream';
-import type { ChannelClient, ClientStream, ConnectClient, RequestHead, ResponseHead } from './api.ts';
+import type { ChannelClient, ChannelLimits, ClientStream, ConnectClient, RequestHead, ResponseHead } from './api.ts';
 import { Connection } from './connection.ts';
 import { ChannelError } from './errors.ts';
 import { encodeRequestHead } from './head.ts';
-import { resolveLimits } from './limits.ts';
+import { defaultChannelLimits, limitRanges, resolveLimits } from './limits.ts';
 import { pinMethods } from './pin.ts';
+import { min } from './primordials.ts';
 import { defer } from './promises.ts';
 import { Stream } from './stream.ts';
 
@@ -14,7 +15,10 @@ import { Stream } from './stream.ts';
  * Call it before author code is loaded: whatever built-ins that code replaces later, this end goes on with the true ones.
  */
 export const connectClient: ConnectClient = (transport, limits) => {
-  const resolved = resolveLimits(limits);
+  const resolved = resolveLimits({
+    ...limits,
+    connectionWindowBytes: limits?.connectionWindowBytes ?? roomForAll(limits),
+  });
   pinTransport(transport);
   const connection = new Connection('client', transport, resolved);
   const client: ChannelClient = {
@@ -25,6 +29,15 @@ export const connectClient: ConnectClient = (transport, limits) => {
   };
   return client;
 };
+
+/**
+ * A window that the streams together cannot fill: bodies that author code leaves unread must not hold up the answers of the
+ * control plane. It is the cell's own memory.
+ */
+function roomForAll(limits: Partial<ChannelLimits> = {}): number {
+  const { maxStreams, streamWindowBytes } = { ...defaultChannelLimits, ...limits };
+  return min(maxStreams * streamWindowBytes, limitRanges.connectionWindowBytes[1]);
+}
 
 function openStream(connection: Connection, head: RequestHead): ClientStream {
   if (connection.end) throw connection.closedError();

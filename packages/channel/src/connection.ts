@@ -338,29 +338,40 @@ export class Connection implements FrameSink {
       this.#finish({ kind: 'lost', detail: 'the transport gives no bytes' });
       return;
     }
-    const bytes = chunk as Uint8Array;
-    this.#bytesIn += byteLengthOf(bytes);
-    const violation = this.#decoder.push(bytes);
-    if (violation) this.#finish(violation);
-    else if (this.#role === 'server' && this.#decoder.frames - this.#pacedFrom >= pacedFrames) this.#pace();
+    this.#bytesIn += byteLengthOf(chunk as Uint8Array);
+    this.#decode(chunk as Uint8Array, 0);
   }
 
   /**
-   * A cell can send frames of one byte as fast as it likes, within its credit. Reading them at a bounded pace leaves the
-   * host its time for everybody else; frames of a useful size never come near that pace.
+   * A cell can send frames of one byte as fast as it likes, within its credit. Decoding at a bounded pace, in short turns,
+   * leaves the host its time for everybody else; frames of a useful size never come near that pace.
    */
-  #pace(): void {
-    const nowMs = monotonicMs();
-    const restMs = this.#pacedSinceMs + pacedMs - nowMs;
-    this.#pacedFrom = this.#decoder.frames;
-    this.#pacedSinceMs = nowMs;
-    if (restMs <= 0 || this.#end) return;
+  #decode(bytes: Uint8Array, from: number): void {
+    const decoder = this.#decoder;
+    let at = from;
+    for (;;) {
+      at = decoder.push(bytes, at, this.#role === 'server' ? this.#pacedFrom + pacedFrames : Infinity);
+      if (decoder.violation) this.#finish(decoder.violation);
+      if (this.#end || at === byteLengthOf(bytes)) return;
+      const nowMs = monotonicMs();
+      const restMs = this.#pacedSinceMs + pacedMs - nowMs;
+      this.#pacedFrom = decoder.frames;
+      this.#pacedSinceMs = nowMs;
+      if (restMs > 0) {
+        this.#continueIn(restMs, bytes, at);
+        return;
+      }
+    }
+  }
+
+  #continueIn(ms: number, bytes: Uint8Array, at: number): void {
     this.#transport.pause();
     this.#pauseTimer = startTimer(() => {
       this.#pauseTimer = undefined;
       this.#pacedSinceMs = monotonicMs();
       this.#transport.resume();
-    }, restMs);
+      this.#decode(bytes, at);
+    }, ms);
   }
 
   #transportEnded(): void {

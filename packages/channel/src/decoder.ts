@@ -56,17 +56,24 @@ export class FrameDecoder {
     return this.#frames;
   }
 
+  /** What ended the decoding, if anything did. */
+  get violation(): Violation | undefined {
+    return this.#violation;
+  }
+
   /** Nothing is told to the sink from now on. */
   stop(): void {
     this.#stopped = true;
     this.#payload = undefined;
   }
 
-  /** @returns the violation that ended the decoding, if one did, now or earlier. */
-  push(chunk: Uint8Array): Violation | undefined {
+  /**
+   * Decode from `at` until the chunk is used up, or until `lastFrame` headers were seen in all.
+   * @returns how far it came; the rest is to be pushed again.
+   */
+  push(chunk: Uint8Array, at: number, lastFrame: number): number {
     const length = byteLengthOf(chunk);
-    let at = 0;
-    while (at < length && !this.#stopped) {
+    while (at < length && !this.#stopped && (this.#frames < lastFrame || this.#missing > 0)) {
       if (this.#missing === 0) {
         if (this.#headerFill === 0 && length - at >= headerBytes) {
           this.#begin(chunk, at);
@@ -84,7 +91,7 @@ export class FrameDecoder {
         at = end;
       }
     }
-    return this.#violation;
+    return at;
   }
 
   #begin(bytes: Uint8Array, offset: number): void {

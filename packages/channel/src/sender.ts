@@ -8,6 +8,9 @@ import { min, monotonicMs, nextTick, startTimer, stopTimer } from './primordials
 import type { Stream } from './stream.ts';
 import { StreamQueue, type StreamTable } from './stream-table.ts';
 
+const answeredUnread = () =>
+  new ChannelError('CHANNEL_MISUSE', 'the body was given up: the answer ended before anybody read');
+
 /**
  * Decides what is sent next. What there is to send is kept as state of the streams, never as a queue of frames: however
  * slowly the other side reads, a stream has at most one head, one RESET and one CREDIT pending, and its writers wait.
@@ -172,7 +175,7 @@ export class Sender {
       out.header(frameType.end, stream.id, 0);
       stream.sending = 'ended';
       // Who has answered in full without a look at the request's body will not look: it must not hold the window.
-      if (this.#role === 'server' && !stream.body.begun) stream.body.drop();
+      if (this.#role === 'server' && !stream.body.begun) stream.body.fail(answeredUnread());
       this.closeIfEnded(stream);
     }
   }
