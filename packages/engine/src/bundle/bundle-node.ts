@@ -1,23 +1,17 @@
-import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { type Cell, type CellDriver, type CellEnd, type CellFacts, planBundleCell } from '@glovebox/cell';
 import { serveChannel } from '@glovebox/channel';
-import { type Digest, type Finding, GloveboxError, type Json, newCellId, type UnpackReport } from '@glovebox/contract';
-import { buildLimits } from '@glovebox/contract/build-limits';
+import { type Digest, type Finding, GloveboxError, type Json, newCellId } from '@glovebox/contract';
 import type { LockedPackage, NodePackage } from '../ports.ts';
 import { BuildChannel } from './build-channel.ts';
-import { messageFinding, unpackFindings } from './build-findings.ts';
 import { checkInputs } from './build-inputs.ts';
-import { type BuilderLayout, buildRequest, bundleFile, cellLayout } from './build-options.ts';
-import { checkBundleContent, parseMetafile } from './bundle-content.ts';
-import { type BuildAnswer, requestBuild, type ServiceFailure } from './esbuild-service.ts';
+import { type BuilderLayout, buildRequest, cellLayout } from './build-options.ts';
+import { type BuildOutcome, concludeBuild, maxAnswerBytes } from './build-outcome.ts';
+import { requestBuild } from './esbuild-service.ts';
 import { printable } from './printable.ts';
 
 /** What a builder cell has for all it does. The driver kills it at the end of that, whatever this process does. */
 export const buildDeadlineMs = 90_000;
-
-/** The longest answer that is taken from the bundler. Beyond it nothing is read. */
-const maxAnswerBytes = buildLimits.bundleBytes + buildLimits.sourceMapBytes + buildLimits.metafileBytes + 1024 * 1024;
 
 const stderrKeptBytes = 8 * 1024;
 
@@ -90,7 +84,7 @@ export async function bundleNode(request: BundleRequest, options: BundleOptions)
     else cell.kill('done');
     const end = await cell.ended;
     throwIfAborted(options.signal);
-    return conclude(outcome, cell, end, request, options.layout ?? cellLayout, stderr());
+    return concludeBuild(outcome, cell, end, request, options.layout ?? cellLayout, stderr());
   } catch (error) {
     cell.kill('violation');
     await cell.ended;
@@ -104,13 +98,7 @@ export async function bundleNode(request: BundleRequest, options: BundleOptions)
 /** How long a process may live on after it has closed its output. */
 const endedGraceMs = 2_000;
 
-type Outcome =
-  | { kind: 'built'; answer: BuildAnswer; report: UnpackReport }
-  | { kind: 'refused'; report: UnpackReport }
-  | { kind: 'ended'; during: 'boot' | 'unpack' | 'bundle' }
-  | { kind: 'failed'; failure: Exclude<ServiceFailure, { kind: 'ended' }> };
-
-async function build(cell: Cell, request: BundleRequest, options: BundleOptions): Promise<Outcome> {
+async function build(cell: Cell, request: BundleRequest, options: BundleOptions): Promise<BuildOutcome> {
   const control = new BuildChannel({ files: request.pkg.files, packages: request.tarballs });
   const channel = serveChannel(cell.channel, (stream) => {
     if (control.phase === 'booting') options.onProgress?.('unpack');
@@ -147,109 +135,6 @@ async function build(cell: Cell, request: BundleRequest, options: BundleOptions)
 /** The promise's value if it has one by now. */
 function settled<T>(promise: Promise<T>): Promise<T | 'unsettled'> {
   return Promise.race([promise, new Promise<'unsettled'>((resolve) => setImmediate(() => resolve('unsettled')))]);
-}
-
-function conclude(
-  outcome: Outcome,
-  cell: Cell,
-  end: CellEnd,
-  request: BundleRequest,
-  layout: BuilderLayout,
-  stderrTail: string,
-): BundleResult {
-  if (outcome.kind === 'refused') return { ok: false, findings: unpackFindings(outcome.report) };
-  if (outcome.kind === 'ended') return { ok: false, findings: [explainEnd(outcome.during, end, stderrTail)] };
-  if (outcome.kind === 'failed') return { ok: false, findings: [explainFailure(outcome.failure)] };
-  return readBundle(outcome.answer, outcome.report, cell, end, request, layout);
-}
-
-function readBundle(
-  answer: BuildAnswer,
-  report: UnpackReport,
-  cell: Cell,
-  end: CellEnd,
-  { pkg }: BundleRequest,
-  layout: BuilderLayout,
-): BundleResult {
-  if (answer.errors.length > 0) {
-    return {
-      ok: false,
-      findings: answer.errors.map((message) => messageFinding(message, 'error', pkg.dependencies, layout)),
-    };
-  }
-  const output = (path: string): Uint8Array | undefined =>
-    answer.outputFiles?.find((file) => file.path === path)?.contents;
-  const bundle = output(`${layout.tree}/${bundleFile}`);
-  const sourceMap = output(`${layout.tree}/${bundleFile}.map`);
-  if (bundle === undefined || sourceMap === undefined || answer.metafile === undefined) {
-    throw new GloveboxError('CHANNEL_CORRUPTED', { message: 'The bundler answered without a bundle.' });
-  }
-  if (bundle.byteLength > buildLimits.bundleBytes)
-    return { ok: false, findings: [tooLarge('bundle', bundle.byteLength, buildLimits.bundleBytes)] };
-  if (sourceMap.byteLength > buildLimits.sourceMapBytes) {
-    return { ok: false, findings: [tooLarge('source map', sourceMap.byteLength, buildLimits.sourceMapBytes)] };
-  }
-  if (answer.metafile.byteLength > buildLimits.metafileBytes) {
-    return { ok: false, findings: [tooLarge('metafile', answer.metafile.byteLength, buildLimits.metafileBytes)] };
-  }
-  const { metafile, json } = parseMetafile(answer.metafile);
-  const findings = checkBundleContent(metafile, pkg, report.webAssembly, layout);
-  if (findings.length > 0) return { ok: false, findings };
-  return {
-    ok: true,
-    // Copies: the answer's packet holds all of them in one buffer, which would live as long as any.
-    bundle: Uint8Array.from(bundle),
-    bundleDigest: `sha256:${createHash('sha256').update(bundle).digest('hex')}` as Digest,
-    sourceMap: Uint8Array.from(sourceMap),
-    metafile: json,
-    warnings: answer.warnings
-      .slice(0, 20)
-      .map((message) => messageFinding(message, 'warning', pkg.dependencies, layout)),
-    cellFacts: cell.facts,
-    end,
-  };
-}
-
-function finding(rule: Finding['rule'], message: string, hint: string): Finding {
-  return { rule, severity: 'error', message, hint, place: {} };
-}
-
-function tooLarge(what: string, sizeBytes: number, limitBytes: number): Finding {
-  return finding(
-    'BUNDLE_TOO_LARGE',
-    `The ${what} has ${sizeBytes} bytes; the limit is ${limitBytes}.`,
-    'Use fewer or smaller dependencies, or import only the parts that are needed.',
-  );
-}
-
-function explainFailure(failure: Exclude<ServiceFailure, { kind: 'ended' }>): Finding {
-  if (failure.kind === 'too-large') return tooLarge("bundler's answer", failure.sizeBytes, maxAnswerBytes);
-  throw new GloveboxError('CHANNEL_CORRUPTED', {
-    message: `The builder cell was stopped: ${printable(failure.detail)}.`,
-  });
-}
-
-/**
- * Why a builder cell ended before it gave its answer. Running out of time or memory is the package's doing; everything else
- * is a defect or the host's, and is thrown.
- */
-function explainEnd(during: 'boot' | 'unpack' | 'bundle', end: CellEnd, stderrTail: string): Finding {
-  if (end.error !== undefined) throw new GloveboxError(end.error.code, end.error);
-  if (end.cause === 'deadline' || end.cause === 'lifetime') {
-    return finding('BUILD_TIMED_OUT', 'Bundling took too long and was stopped.', 'Use fewer or smaller dependencies.');
-  }
-  if (end.cause === 'oom') {
-    return finding(
-      'BUILD_OUT_OF_MEMORY',
-      'The builder cell used all of its memory.',
-      'Use fewer or smaller dependencies.',
-    );
-  }
-  const how = end.exit.signal ?? `exit code ${end.exit.code}`;
-  const said = printable(stderrTail.trim().split('\n').slice(-5).join(' '), 500);
-  throw new GloveboxError(during === 'boot' ? 'CELL_BOOT_FAILED' : 'CELL_LOST', {
-    message: `The builder cell ended (${end.cause}, ${how}) in its ${during} step${said === '' ? '.' : `: ${said}`}`,
-  });
 }
 
 function throwIfAborted(signal: AbortSignal | undefined): void {
