@@ -7,8 +7,11 @@ import { parseAnswer } from './answer.ts';
 import { encodeFrame, type Frame, FrameReader } from './frames.ts';
 import { type Answer, answerLimits, type Request } from './protocol.ts';
 
-/** How long an operation may take. Generous: a step budget ends most of what is costly long before. */
-export const deadlines = { operationMs: 5000, startMs: 20_000 } as const;
+/**
+ * How long an operation may take, and how much longer for each KiB that it is given. Generous: a step budget, which does
+ * not depend on how busy the machine is, ends most of what is costly long before.
+ */
+export const deadlines = { operationMs: 5000, perKiBMs: 1, startMs: 20_000 } as const;
 const heapMiB = 128;
 
 interface Call {
@@ -53,7 +56,7 @@ export class JudgeChild {
   call(
     request: Request,
     body: Uint8Array,
-    deadlineMs: number = deadlines.operationMs,
+    deadlineMs: number = deadlines.operationMs + (body.length / 1024) * deadlines.perKiBMs,
   ): Promise<{ answer: Answer; body: Buffer }> {
     return new Promise((resolve, reject) => {
       if (this.#dead !== undefined) reject(this.#dead);
@@ -78,7 +81,7 @@ export class JudgeChild {
     this.#current = call;
     this.#socket('stdout')?.ref();
     this.#timer = setTimeout(
-      () => this.#end(tooCostly(`it was not done after ${call.deadlineMs} ms`)),
+      () => this.#end(tooCostly(`it was not done after ${Math.round(call.deadlineMs)} ms`)),
       call.deadlineMs,
     );
     for (const part of encodeFrame(call.request, call.body)) this.#process.stdin?.write(part);

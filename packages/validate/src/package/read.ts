@@ -32,10 +32,10 @@ export interface ReadOptions {
  */
 export async function readNodePackage(dir: string, options: ReadOptions = {}): Promise<ReadResult> {
   const findings = new Findings();
-  const { complete, files, ignored } = readTree(dir, findings);
+  const { complete, files, seen, ignored } = readTree(dir, findings);
 
   for (const file of requiredFiles) {
-    if (complete && !files.has(file)) findings.error('PACKAGE_FILE_MISSING', `${file} is missing`, { file });
+    if (complete && !seen.has(file)) findings.error('PACKAGE_FILE_MISSING', `${file} is missing`, { file });
   }
   warnOfUnused(files, ignored, findings);
 

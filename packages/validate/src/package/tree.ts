@@ -23,6 +23,7 @@ const openDirectory = openFile | O_DIRECTORY;
 interface Walk {
   findings: Findings;
   files: Map<string, Uint8Array>;
+  seen: Set<string>;
   ignored: string[];
   entries: number;
   fileCount: number;
@@ -44,6 +45,8 @@ export interface Tree {
   complete: boolean;
   /** Bytes by path, in ascending order of the bytes of the path. */
   files: Map<string, Uint8Array>;
+  /** Every path that is not a directory, whether it was taken or refused. */
+  seen: Set<string>;
   /** What stands at the root and is no part of the package. */
   ignored: string[];
 }
@@ -72,11 +75,20 @@ export function readTree(dir: string, findings: Findings): Tree {
     else if (code === 'ENOTDIR')
       findings.error('PACKAGE_INVALID', `${dir} is not a directory`, {}, 'Name the directory of a node package.');
     else findings.error('PACKAGE_INVALID', `${dir} cannot be opened: ${code}`, {}, 'Check its owner and mode.');
-    return { complete: false, files: new Map(), ignored: [] };
+    return { complete: false, files: new Map(), seen: new Set(), ignored: [] };
   }
   try {
     const { uid } = fstatSync(root, { bigint: true });
-    const walk: Walk = { findings, files: new Map(), ignored: [], entries: 0, fileCount: 0, totalBytes: 0, owner: uid };
+    const walk: Walk = {
+      findings,
+      files: new Map(),
+      seen: new Set(),
+      ignored: [],
+      entries: 0,
+      fileCount: 0,
+      totalBytes: 0,
+      owner: uid,
+    };
     let complete = true;
     try {
       readDirectory(walk, root, '', 0);
@@ -86,7 +98,7 @@ export function readTree(dir: string, findings: Findings): Tree {
     }
     const paths = sortedByBytes([...walk.files.keys()]);
     const files = new Map(paths.map((path) => [path, walk.files.get(path) ?? new Uint8Array()]));
-    return { complete, files, ignored: walk.ignored };
+    return { complete, files, seen: walk.seen, ignored: walk.ignored };
   } finally {
     closeSync(root);
   }
@@ -98,8 +110,12 @@ function readDirectory(walk: Walk, directory: number, prefix: string, depth: num
   for (const { bytes, name } of names) {
     const entry = look(walk, directory, bytes, `${prefix}${name}`);
     if (entry === undefined) continue;
-    if (entry.stat.isDirectory()) descend(walk, entry, name, depth);
-    else if (!entry.stat.isFile()) {
+    if (entry.stat.isDirectory()) {
+      descend(walk, entry, name, depth);
+      continue;
+    }
+    walk.seen.add(entry.path);
+    if (!entry.stat.isFile()) {
       walk.findings.error('PACKAGE_FILE_REFUSED', `${entry.path} is ${kindOf(entry.stat)}`, { file: entry.path });
     } else if (readFile(walk, entry)) read.push(entry);
   }
