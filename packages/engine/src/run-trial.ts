@@ -252,6 +252,7 @@ async function judgeOutput(judge: ValueJudge, report: AttemptReport, sourceMap: 
       report.error = error.toData();
     }
     report.state = 'FAILED';
+    report.claimed = false;
     report.outputText = null;
     return;
   }
@@ -329,7 +330,7 @@ function receiptOf(x: {
   queueMs: number;
 }): ReceiptPredicate {
   const { engine, request, pkg, run, attempt, report } = x;
-  const claimed = report.error && ('stack' in report.error || report.state === 'FAILED') ? report.error : null;
+  const claimed = report.claimed ? report.error : null;
   return {
     attempt: attempt.id,
     run: run.id,
@@ -340,7 +341,8 @@ function receiptOf(x: {
     node: { id: run.node.id, version: run.node.version, revision: pkg.revision, bundle: x.built.bundleDigest },
     observed: {
       state: report.state,
-      errorCode: report.error === null ? null : report.error.code,
+      // What the node says of itself is under `claimed`; seen from here, it failed.
+      errorCode: report.error === null ? null : report.claimed ? 'NODE_FAILED' : report.error.code,
       startedAt: new Date(report.startedAtMs).toISOString(),
       endedAt: new Date(report.endedAtMs).toISOString(),
       phasesMs: { queue: x.queueMs, ...report.phasesMs },

@@ -29,15 +29,15 @@ export async function run({ args, output }: CommandContext): Promise<number> {
     import('@glovebox/sdk/template'),
     import('../tooling-files.ts'),
   ]);
-  const files = new Map([...nodeTemplate({ id, title }), ...(await toolingFiles())]);
+  const files = new Map([...nodeTemplate({ id, title }), ...toolingFiles()]);
   await writePackage(target, files);
-  const names = [...files.keys()].filter((name) => !name.startsWith('.glovebox/')).sort();
+  const names = [...files.keys()].filter((name) => !/^(\.glovebox|node_modules)\//.test(name)).sort();
   output.result({ directory: target, id, files: [...files.keys()].sort() }, () =>
     [
       `Made ${target}`,
       ...names.map((name) => `  ${name}`),
       '',
-      `Next: glovebox node run ${args.positionals[0]} --trial --input @${join(args.positionals[0] as string, 'fixtures', 'input.json')}`,
+      `Next: glovebox node run ${args.positionals[0]} --trial --fixture basic`,
     ].join('\n'),
   );
   return 0;

@@ -3,8 +3,9 @@ import { runTrial, type TrialResult } from '@glovebox/engine';
 import { usage } from '../args.ts';
 import type { CommandContext } from '../commands.ts';
 import { loadConfig } from '../config.ts';
+import { type FixtureVerdict, judgeFixture, readFixture } from '../fixture.ts';
 import { localActor, openLocalEngine } from '../local-engine.ts';
-import { jsonText, paint } from '../output.ts';
+import { jsonText, paint, printable } from '../output.ts';
 import { projectOf } from '../project.ts';
 import { errorLines, logText, stateText } from '../run-text.ts';
 import { readValue, withTextFields } from '../values.ts';
@@ -23,11 +24,20 @@ const stepTexts: Record<string, string> = {
 export async function run({ args, output, signal }: CommandContext): Promise<number> {
   const { options } = args;
   if (options.trial !== true) throw usage('node run', 'a directory runs as a trial only: add --trial');
-  const inputText = await withTextFields(
-    await readValue('input', options.input as string | undefined),
-    options['input-text'] as string[] | undefined,
-  );
-  const configText = await readValue('config', options.config as string | undefined);
+  const packageDir = args.positionals[0] as string;
+  const fixture = options.fixture === undefined ? undefined : await readFixture(packageDir, options.fixture as string);
+  if (fixture && (options.input ?? options.config ?? options['input-text']) !== undefined) {
+    throw usage('node run', '--fixture brings its own input and config');
+  }
+  const inputText = fixture
+    ? JSON.stringify(fixture.input)
+    : await withTextFields(
+        await readValue('input', options.input as string | undefined),
+        options['input-text'] as string[] | undefined,
+      );
+  const configText = fixture
+    ? JSON.stringify(fixture.config ?? {})
+    : await readValue('config', options.config as string | undefined);
   const project = projectOf(args);
   const config = await loadConfig(args.global.dataDir);
   const { engine, close } = await openLocalEngine(config);
@@ -38,7 +48,7 @@ export async function run({ args, output, signal }: CommandContext): Promise<num
     });
     const result = await runTrial(
       engine,
-      { project, actor: localActor(), packageDir: args.positionals[0] as string, inputText, configText },
+      { project, actor: localActor(), packageDir, inputText, configText },
       {
         onStep: (step, detail) => {
           output.progress(
@@ -59,17 +69,37 @@ export async function run({ args, output, signal }: CommandContext): Promise<num
       },
       signal,
     );
+    const verdict = fixture ? judgeFixture(fixture, result) : undefined;
     const { run: id, attempt, state, output: value, error, digest, receiptDigest, phasesMs, peaks, files } = result;
     output.result(
-      { run: id, attempt, state, output: value, error, digest, receiptDigest, phasesMs, peaks, files },
+      {
+        run: id,
+        attempt,
+        state,
+        output: value,
+        error,
+        digest,
+        receiptDigest,
+        phasesMs,
+        peaks,
+        files,
+        ...(verdict ? { fixture: verdict } : {}),
+      },
       () => (value === null && state !== 'SUCCEEDED' ? '' : jsonText(value as Json, 2)),
     );
     output.progress(summary(result));
     if (signal.aborted) return 130;
-    return state === 'SUCCEEDED' ? 0 : 1;
+    if (verdict) output.progress(fixtureText(verdict));
+    return (verdict ? verdict.matches : state === 'SUCCEEDED') ? 0 : 1;
   } finally {
     await close();
   }
+}
+
+function fixtureText({ name, matches, differsAt, expected }: FixtureVerdict): string {
+  if (matches) return `${paint('green', 'fixture', process.stderr)} ${name}: as expected`;
+  const where = differsAt === undefined ? '' : ` at ${differsAt === '' ? 'the top' : printable(differsAt)}`;
+  return `${paint('red', 'fixture', process.stderr)} ${name}: differs${where}; expected ${jsonText(expected ?? null).slice(0, 300)}`;
 }
 
 function summary(result: TrialResult): string {

@@ -162,7 +162,8 @@ export class LogIntake {
       atMs: this.#options.now(),
       source: log.source,
       level: log.level,
-      message: log.message,
+      // A store may turn half a surrogate pair into something else, and the receipt would not fit the record.
+      message: log.message.toWellFormed(),
       ...(log.fields === undefined ? {} : { fields: log.fields }),
     });
   }

@@ -15,6 +15,8 @@ export interface Evidence {
 export interface Outcome {
   state: EndState;
   error: ErrorData | GuestErrorData | null;
+  /** Whether `error` is what the cell says of itself. */
+  claimed: boolean;
   outputText: string | null;
 }
 
@@ -67,7 +69,7 @@ export function decideOutcome(evidence: Evidence): Outcome {
 }
 
 function fromResult(result: CellResult, end: CellEnd): Outcome {
-  if (result.kind === 'output') return { state: 'SUCCEEDED', error: null, outputText: result.text };
+  if (result.kind === 'output') return { state: 'SUCCEEDED', error: null, claimed: false, outputText: result.text };
   const claimed = result.error;
   const known = guestCodes.has(claimed.code);
   const foreign = !known && (errorCodes as string[]).includes(claimed.code);
@@ -86,10 +88,11 @@ function fromResult(result: CellResult, end: CellEnd): Outcome {
     return {
       state: 'PIDS_EXCEEDED',
       error: { ...error, code: 'PIDS_EXCEEDED', hint: errorCatalogue.PIDS_EXCEEDED.hint },
+      claimed: false,
       outputText: null,
     };
   const state = code === 'SCRATCH_FULL' || code === 'OUTPUT_TOO_LARGE' ? code : 'FAILED';
-  return { state, error, outputText: null };
+  return { state, error, claimed: true, outputText: null };
 }
 
 function fromExit({ end, stderrTail }: Evidence): Outcome {
@@ -110,5 +113,5 @@ function fromExit({ end, stderrTail }: Evidence): Outcome {
 function ended(state: EndState, code: ErrorCode, detail?: string): Outcome {
   const entry = errorCatalogue[code];
   const message = detail === undefined ? entry.summary : `${entry.summary.replace(/\.$/, '')}: ${detail}.`;
-  return { state, error: { code, message, hint: entry.hint }, outputText: null };
+  return { state, error: { code, message, hint: entry.hint }, claimed: false, outputText: null };
 }
