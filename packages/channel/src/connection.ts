@@ -156,6 +156,11 @@ export class Connection implements FrameSink {
     this.#sender.pump();
   }
 
+  /** A defect on this side. Going on would leave a stream that nobody answers. */
+  handlerFailed(error: unknown): void {
+    this.#finish({ kind: 'lost', detail: `the handler of streams threw: ${nameOf(error)}` });
+  }
+
   /** Reset every stream, send what there is room for, and end the transport. */
   close(): void {
     if (this.#end) return;
@@ -260,8 +265,7 @@ export class Connection implements FrameSink {
     try {
       this.#taker.announce(stream);
     } catch (error) {
-      // A defect on this side. Going on would leave a stream that nobody answers.
-      this.#finish({ kind: 'lost', detail: `the handler of streams threw: ${nameOf(error)}` });
+      this.handlerFailed(error);
     }
     return undefined;
   }

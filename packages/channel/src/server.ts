@@ -9,12 +9,20 @@ import { Stream } from './stream.ts';
  * The host's end. Takes the transport over. Whatever bytes arrive, it ends typed and in bounded memory: the windows, a
  * head for each stream, and one batch of frames.
  *
- * `onStream` is called as streams arrive, in their order, and must not throw: that ends the connection as `lost`.
+ * `onStream` is called as streams arrive, in their order. It may be async. If it throws or rejects while its stream is in use,
+ * that is a defect, and ends the connection as `lost`; a rejection after the stream was reset or has ended is expected.
  */
 export const serveChannel: ServeChannel = (transport, onStream, limits) => {
   const connection = new Connection('server', transport, resolveLimits(limits), {
     make: (owner, id, head) => new HostStream(owner, id, head),
-    announce: (stream) => onStream(stream as HostStream),
+    announce: (stream) => {
+      const handled: unknown = onStream(stream as HostStream);
+      if (!(handled instanceof Promise)) return;
+      handled.catch((error: unknown) => {
+        // That a write or a read fails on a stream that is gone is the peer's doing; it must not bring the host down.
+        if (!stream.failure) stream.connection.handlerFailed(error);
+      });
+    },
   });
   const server: ChannelServer = {
     ping: () => connection.ping(),

@@ -337,12 +337,26 @@ describe('the end', () => {
     expect(await endOf(client)).toEqual({ kind: 'lost', detail: 'the transport failed: ECONNRESET' });
   });
 
-  it('is lost, not a crash, when the handler of streams throws', async () => {
-    const { client, server } = pair({}, () => {
+  it('is lost, not a crash, when the handler of streams throws or rejects', async () => {
+    const throwing = pair({}, () => {
       throw new Error('a defect');
     });
-    client.open(request);
-    expect(await endOf(server)).toEqual({ kind: 'lost', detail: 'the handler of streams threw: a defect' });
+    throwing.client.open(request);
+    expect(await endOf(throwing.server)).toEqual({ kind: 'lost', detail: 'the handler of streams threw: a defect' });
+    const rejecting = pair({}, async () => Promise.reject(new Error('a defect')));
+    rejecting.client.open(request);
+    expect(await endOf(rejecting.server)).toEqual({ kind: 'lost', detail: 'the handler of streams threw: a defect' });
+  });
+
+  it('does not come from a handler that rejects because its stream was reset', async () => {
+    const { client, server } = pair({}, async (stream) => {
+      await read(stream.body);
+    });
+    const stream = client.open(request);
+    await settle();
+    stream.reset('gone');
+    await settle();
+    expect(await server.ping()).toBeGreaterThanOrEqual(0);
   });
 });
 
