@@ -70,7 +70,7 @@ function unknownCommands(root: string, documents: ReadonlyMap<string, MarkdownPa
   const known = new Map<string, boolean>();
   const isCommand = (words: string[]) => {
     const key = words.join(' ');
-    if (!known.has(key)) known.set(key, helpOf(root, words));
+    if (!known.has(key)) known.set(key, key === 'help' || helpOf(root, words));
     return known.get(key) === true;
   };
   const problems: string[] = [];

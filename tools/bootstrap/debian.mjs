@@ -80,16 +80,19 @@ export async function installPackages(packages, env, say) {
     listsAreNew = true;
     return (await aptGet(['update', '-qq'], env)) === 0;
   };
-  if (planPackages(packages, env) === undefined) await refresh();
-  const plan = planPackages(packages, env);
-  if (plan === undefined) {
-    throw new SetupError(
-      'SETUP_INSTALL_FAILED',
-      `apt does not know ${packages.join(', ')}.`,
-      `Check the sources of apt, then run: ${aptCommand(packages)}`,
-    );
+  if (planPackages(packages, env) === undefined) {
+    await refresh();
+    const plan = planPackages(packages, env);
+    if (plan === undefined) {
+      throw new SetupError(
+        'SETUP_INSTALL_FAILED',
+        `apt does not know ${packages.join(', ')}.`,
+        `Check the sources of apt, then run: ${aptCommand(packages)}`,
+      );
+    }
+    say(describePlan(plan));
   }
-  say(`${aptCommand(packages)}: ${describePlan(plan)}`);
+  say(aptCommand(packages));
   let code = await aptGet(['install', '-qq', ...installFlags, ...packages], env);
   if (code !== 0 && !listsAreNew && (await refresh()))
     code = await aptGet(['install', '-qq', ...installFlags, ...packages], env);
