@@ -17,6 +17,7 @@ import { quoted } from '../text.ts';
 import { checkManifestRules } from './manifest-rules.ts';
 
 export const manifestFile = 'node.json';
+const authorSchemas: readonly string[] = ['input', 'config', 'output'];
 
 /** What a manifest problem is, before its line and column are known. */
 export interface ManifestProblem {
@@ -40,7 +41,7 @@ export function readManifest(bytes: Uint8Array, id: string | undefined, findings
   const json = readJsonFile(manifestFile, bytes, limits, 'MANIFEST_INVALID', findings);
   if (json === undefined) return undefined;
 
-  const problems = [...schemaLimits(json.value), ...idProblems(json.value, id)];
+  const problems = [...schemaLimits(json.value), ...idProblems(json.value, id), ...prototypeProblems(json.value, [])];
   const parsed = manifestSchema.safeParse(json.value);
   if (parsed.success) problems.push(...checkManifestRules(parsed.data, json.value));
   else problems.push(...parsed.error.issues.flatMap((issue) => fromIssue(issue as Issue, json.value)));
@@ -77,7 +78,7 @@ export function fieldName(path: readonly Segment[]): string {
 function schemaLimits(manifest: Json): ManifestProblem[] {
   if (!isObject(manifest)) return [];
   const problems: ManifestProblem[] = [];
-  for (const name of ['input', 'config', 'output']) {
+  for (const name of authorSchemas) {
     const schema = manifest[name];
     if (schema === undefined) continue;
     const text = JSON.stringify(schema);
@@ -106,6 +107,20 @@ function idProblems(manifest: Json, id: string | undefined): ManifestProblem[] {
   return [{ path: ['id'], message, hint: 'They must be the same, a scope left out.' }];
 }
 
+/** A member that object code may take for the prototype: the schema's reader skips it in silence. Author schemas are data. */
+function prototypeProblems(value: Json, path: readonly Segment[]): ManifestProblem[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const problems: ManifestProblem[] = [];
+  for (const key of Object.keys(value)) {
+    const at = [...path, Array.isArray(value) ? Number(key) : key];
+    if (path.length === 0 && authorSchemas.includes(key)) continue;
+    if (key === '__proto__')
+      problems.push({ path: at, message: `${fieldName(at)}: unknown field`, hint: 'Remove it.', at: 'key' });
+    else problems.push(...prototypeProblems((value as { [key: string]: Json })[key] as Json, at));
+  }
+  return problems;
+}
+
 /** What zod tells of one problem; fields by its `code`. */
 interface Issue {
   code: string;
@@ -127,11 +142,13 @@ function fromIssue(issue: Issue, manifest: Json): ManifestProblem[] {
 
   if (issue.code === 'unrecognized_keys') {
     const known = knownKeys(path);
-    return (issue.keys ?? []).map((key) => {
-      const meant = nearest(key, known);
-      const hint = meant === undefined ? `Known here: ${known.join(', ') || 'none'}.` : `Did you mean ${meant}?`;
-      return { path: [...path, key], message: `${fieldName([...path, key])}: unknown field`, hint, at: 'key' };
-    });
+    return (issue.keys ?? [])
+      .filter((key) => key !== '__proto__')
+      .map((key) => {
+        const meant = nearest(key, known);
+        const hint = meant === undefined ? `Known here: ${known.join(', ') || 'none'}.` : `Did you mean ${meant}?`;
+        return { path: [...path, key], message: `${fieldName([...path, key])}: unknown field`, hint, at: 'key' };
+      });
   }
   if (value === undefined) return [{ path, message: `${field}: is missing`, hint: `It is ${describe(issue)}.` }];
   if (issue.code === 'invalid_key') {
@@ -155,7 +172,7 @@ function fromIssue(issue: Issue, manifest: Json): ManifestProblem[] {
   if (issue.code === 'too_small' || issue.code === 'too_big') {
     return [{ path, message: `${field}: must be ${describe(issue)}` }];
   }
-  return [{ path, message: `${field}: ${issue.message}` }];
+  return [{ path, message: `${field}: ${issue.message.replace(/^Invalid [a-z]+: /, '')}` }];
 }
 
 function describe(issue: Issue): string {

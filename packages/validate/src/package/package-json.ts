@@ -154,6 +154,7 @@ export async function readPackageJson(
 async function dependencyProblem(name: string, spec: Json): Promise<string | undefined> {
   if (!isRegistryName(name)) return 'is not a package name';
   if (typeof spec !== 'string') return 'must be a string';
+  if (/\p{Cc}|^\s|\s$/u.test(spec)) return `${quoted(spec)} has stray white space`;
   // Loaded only where there are dependencies: most nodes have none, and the parser of ranges is not small.
   const { matchesEverything, rangeProblem } = await import('../lockfile/range.ts');
   return rangeProblem(spec) ?? (matchesEverything(spec) ? `${quoted(spec)} allows every version` : undefined);
