@@ -12,10 +12,9 @@ import { adoptChannel } from './harness/transport.ts';
  * The first and only process of a run cell: asks the host for its job and the bundle, runs the handler once, tells the
  * result, and waits to be killed. It holds no secret and no token; the channel is its identity.
  */
-async function runCell(): Promise<void> {
+async function runCell(exitNow: (code: number) => never): Promise<void> {
   const socket = adoptChannel();
   const client = connectClient(socket);
-  const exitNow = (process as unknown as { reallyExit: (code: number) => never }).reallyExit.bind(process);
   // Nobody is left to tell anything to.
   client.ended.then(() => exitNow(1));
 
@@ -42,4 +41,10 @@ async function runCell(): Promise<void> {
   attempt.load(bundle, flushOutput);
 }
 
-runCell();
+// Taken before author code could put another in its place.
+const exitNow = (process as unknown as { reallyExit: (code: number) => never }).reallyExit.bind(process);
+runCell(exitNow).catch((error: unknown) => {
+  // No author code has run, so this is a defect of ours or of the host's: it reads this on the cell's fd 2.
+  process.getBuiltinModule('node:fs').writeSync(2, `glovebox harness: ${(error as Error).stack}\n`);
+  exitNow(70);
+});
