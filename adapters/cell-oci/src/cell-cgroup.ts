@@ -1,0 +1,310 @@
+import { closeSync, constants, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { type CellPlan, GloveboxError } from '@glovebox/contract';
+import { type CgroupHierarchies, cgroupFolder, type Hierarchy } from './cgroup-hierarchies.ts';
+import { type ControlWrite, cpuWrites, deviceWrites, limitWrites, readCounter } from './cgroup-limits.ts';
+import { errnoOf, hostError } from './host-errors.ts';
+
+/**
+ * The cgroups of one cell, in every hierarchy that limits it. They are ours and not the runtime's, so that peaks and
+ * counters can still be read when the runtime is gone, and so that nothing but an empty cgroup proves a cell dead.
+ *
+ * `direct`: the launcher, which becomes the runtime, joins the limited cgroup itself and is counted in it (one task).
+ * `nested`: the runtime insists on making cgroups (runc): it sits in `launcher` beside the limited `cell`, in which it
+ * makes one of its own without limits.
+ */
+export type CgroupShape = 'direct' | 'nested';
+
+export interface CgroupUse {
+  oomKills: number;
+  /** Times the memory limit was hit. Not a sign of an out-of-memory kill by itself: caches are dropped first. */
+  memoryLimitHits: number;
+  pidsLimitHit: boolean;
+  peakMemoryBytes: number | null;
+  peakPids: number | null;
+}
+
+export interface CellCgroup {
+  /** Limits in force, as property names. */
+  readonly properties: readonly string[];
+  setCpu(cores: number): void;
+  readUse(): CgroupUse;
+}
+
+/** The runtime process that waits for the cell stays with it and is counted. */
+const launcherTasks: Record<CgroupShape, number> = { direct: 1, nested: 0 };
+
+/** Those whose limits a cell gets; devices only where version 1 has them. */
+export const cellControllers = ['memory', 'pids', 'cpu', 'devices'] as const;
+const requiredControllers = ['memory', 'pids', 'cpu'] as const;
+
+export const missingControllers = (hierarchies: CgroupHierarchies): string[] =>
+  requiredControllers.filter((controller) => hierarchies.of(controller) === undefined);
+
+/**
+ * Make and limit the cgroups of one cell. Nothing is left of them when it throws.
+ *
+ * @throws GloveboxError `CGROUP_UNAVAILABLE`.
+ */
+export function createCellCgroup(
+  hierarchies: CgroupHierarchies,
+  name: string,
+  shape: CgroupShape,
+  limits: CellPlan['limits'],
+): CellCgroup {
+  const missing = missingControllers(hierarchies);
+  if (missing.length > 0) {
+    throw new GloveboxError('CGROUP_UNAVAILABLE', { message: `No cgroup controller for ${missing.join(', ')}.` });
+  }
+  const used = limitedHierarchies(hierarchies);
+  try {
+    for (const hierarchy of used) makeDirectories(hierarchy, name, shape);
+    return openCellCgroup(hierarchies, name, shape, limits);
+  } catch (thrown) {
+    removeCgroups(hierarchies, name);
+    throw hostError(thrown, 'CGROUP_UNAVAILABLE', 'Cannot make a cgroup');
+  }
+}
+
+function openCellCgroup(
+  hierarchies: CgroupHierarchies,
+  name: string,
+  shape: CgroupShape,
+  limits: CellPlan['limits'],
+): CellCgroup {
+  const limited = (hierarchy: Hierarchy): string =>
+    join(hierarchy.mountPoint, cgroupFolder, name, ...(shape === 'nested' ? ['cell'] : []));
+  const file = (controller: string, fileName: string): string => {
+    const hierarchy = hierarchies.of(controller);
+    if (hierarchy === undefined) throw new TypeError(`no hierarchy for ${controller}`);
+    return join(limited(hierarchy), fileName);
+  };
+  const absent = new Set<string>();
+  const apply = (writes: readonly ControlWrite[]): void => {
+    for (const write of writes) {
+      const written = writeControl(file(write.controller, write.file), write.value, write.optional ?? false);
+      if (!written) absent.add(write.file);
+    }
+  };
+  apply(limitWrites(hierarchies, limits, launcherTasks[shape]));
+  // A runtime that makes its own cgroup writes its own list of devices, which ours as a parent would make impossible.
+  const devices = shape === 'direct' ? deviceWrites(hierarchies) : [];
+  apply(devices);
+
+  const read = (controller: string, fileName: string): string => {
+    try {
+      return readFileSync(file(controller, fileName), 'utf8');
+    } catch {
+      return '';
+    }
+  };
+  const number = (text: string): number | null => (/^\d+\s*$/.test(text) ? Number(text) : null);
+  const first = hierarchies.of('memory')?.version === 1;
+  const swapFile = first ? 'memory.memsw.limit_in_bytes' : 'memory.swap.max';
+  const pidsMax = limits.pids + launcherTasks[shape];
+  return {
+    properties: [
+      'cgroup-cpu',
+      'cgroup-memory',
+      'cgroup-pids',
+      ...(absent.has(swapFile) ? [] : ['cgroup-swap']),
+      ...(devices.length > 0 ? ['cgroup-devices'] : []),
+    ],
+    setCpu: (cores) => apply(cpuWrites(hierarchies, cores)),
+    readUse: () => {
+      const peakTasks = number(read('pids', 'pids.peak'));
+      const hits = readCounter(read('pids', 'pids.events'), 'max') ?? 0;
+      return {
+        oomKills: readCounter(read('memory', first ? 'memory.oom_control' : 'memory.events'), 'oom_kill') ?? 0,
+        memoryLimitHits: first
+          ? (number(read('memory', 'memory.failcnt')) ?? 0)
+          : (readCounter(read('memory', 'memory.events'), 'max') ?? 0),
+        // The runtime's own cgroup, where version 1 counts the refusals, may be gone: then the peak has to tell.
+        pidsLimitHit: hits > 0 || (shape === 'nested' && peakTasks !== null && peakTasks >= pidsMax),
+        peakMemoryBytes: number(read('memory', first ? 'memory.max_usage_in_bytes' : 'memory.peak')),
+        peakPids: peakTasks === null ? null : Math.max(0, peakTasks - launcherTasks[shape]),
+      };
+    },
+  };
+}
+
+const limitedHierarchies = (hierarchies: CgroupHierarchies): Hierarchy[] => [
+  ...new Set(cellControllers.flatMap((controller) => hierarchies.of(controller) ?? [])),
+];
+
+/**
+ * Files to which the launcher writes its pid, 0, before it becomes the runtime.
+ *
+ * Version 1 has `tasks`, to which a thread writes itself without the lock over all processes that `cgroup.procs` takes
+ * and for which it waits an RCU grace period: 7 ms a boot. The launcher has one thread.
+ */
+export function joinFiles(hierarchies: CgroupHierarchies, name: string, shape: CgroupShape): string[] {
+  return limitedHierarchies(hierarchies).map((hierarchy) => {
+    const folder = join(hierarchy.mountPoint, cgroupFolder, name, ...(shape === 'nested' ? ['launcher'] : []));
+    return join(folder, hierarchy.version === 1 ? 'tasks' : 'cgroup.procs');
+  });
+}
+
+/** For the runtime's `cgroupsPath`; undefined where the runtime leaves cgroups alone. */
+export const runtimeCgroupPath = (name: string, shape: CgroupShape): string | undefined =>
+  shape === 'nested' ? `/${cgroupFolder}/${name}/cell/runtime` : undefined;
+
+/** The folder for all cells may be removed by another process, with its last cell, between our two steps: try again. */
+function makeDirectories(hierarchy: Hierarchy, name: string, shape: CgroupShape): void {
+  const folder = join(hierarchy.mountPoint, cgroupFolder);
+  const own = join(folder, name);
+  for (let attempt = 0; ; attempt++) {
+    try {
+      mkdirIfMissing(folder);
+      if (hierarchy.version === 2) {
+        enableControllers(hierarchy.mountPoint, hierarchy);
+        enableControllers(folder, hierarchy);
+      }
+      mkdirSync(own);
+      break;
+    } catch (thrown) {
+      if (errnoOf(thrown) !== 'ENOENT' || attempt === 100) throw thrown;
+    }
+  }
+  if (shape === 'direct') return;
+  if (hierarchy.version === 2) enableControllers(own, hierarchy);
+  mkdirSync(join(own, 'launcher'));
+  mkdirSync(join(own, 'cell'));
+}
+
+function mkdirIfMissing(path: string): void {
+  try {
+    mkdirSync(path);
+  } catch (thrown) {
+    if (errnoOf(thrown) !== 'EEXIST') throw thrown;
+  }
+}
+
+/** Version 2 gives a controller to children only when the parent, which must hold no process itself, says so. */
+function enableControllers(folder: string, hierarchy: Hierarchy): void {
+  const wanted = cellControllers.filter((controller) => hierarchy.controllers.includes(controller));
+  const control = join(folder, 'cgroup.subtree_control');
+  const enabled = new Set(readFileSync(control, 'utf8').trim().split(' '));
+  const lacking = wanted.filter((controller) => !enabled.has(controller));
+  if (lacking.length > 0) writeControl(control, lacking.map((controller) => `+${controller}`).join(' '), false);
+}
+
+/** @returns false when the file is optional and this kernel has none. Every other failure throws. */
+function writeControl(path: string, value: string, optional: boolean): boolean {
+  let fd: number;
+  try {
+    fd = openSync(path, constants.O_WRONLY);
+  } catch (thrown) {
+    if (optional && errnoOf(thrown) === 'ENOENT') return false;
+    throw thrown;
+  }
+  try {
+    writeSync(fd, value);
+    return true;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Every cgroup of a cell, over all hierarchies: a runtime may have made more than we did. Deepest first. */
+export function listCgroups(hierarchies: CgroupHierarchies, name: string): string[] {
+  return hierarchies.all.flatMap((hierarchy) => listTree(join(hierarchy.mountPoint, cgroupFolder, name)));
+}
+
+function listTree(folder: string): string[] {
+  let entries: string[];
+  try {
+    entries = readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name);
+  } catch {
+    return [];
+  }
+  return [...entries.flatMap((entry) => listTree(join(folder, entry))), folder];
+}
+
+/** Host pids of what is in the cell's cgroups. */
+export function listProcesses(hierarchies: CgroupHierarchies, name: string): number[] {
+  const pids = new Set<number>();
+  for (const folder of listCgroups(hierarchies, name)) {
+    try {
+      for (const line of readFileSync(join(folder, 'cgroup.procs'), 'utf8').split('\n')) {
+        // 0 stands for a process outside of our pid namespace.
+        if (/^[1-9]\d*$/.test(line)) pids.add(Number(line));
+      }
+    } catch {
+      // Removed meanwhile, or threaded: its domain lists the processes.
+    }
+  }
+  return [...pids];
+}
+
+/**
+ * SIGKILL to everything in the cell's cgroups, the second net behind the death of the pid namespace. Version 2 does it in
+ * one step without a pid; on version 1 pids are read and killed at once, and the caller repeats until none is left.
+ *
+ * @returns how many processes were seen.
+ */
+export function killProcesses(hierarchies: CgroupHierarchies, name: string): number {
+  const pids = listProcesses(hierarchies, name);
+  for (const folder of listCgroups(hierarchies, name)) {
+    try {
+      writeControl(join(folder, 'cgroup.kill'), '1', true);
+    } catch {
+      // Pids below.
+    }
+  }
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // Dead already.
+    }
+  }
+  return pids.length;
+}
+
+/**
+ * Remove what can be removed. The kernel refuses while any process of it lives, so success proves the cell dead.
+ *
+ * @returns how many cgroups are left.
+ */
+export function removeCgroups(hierarchies: CgroupHierarchies, name: string): { removed: number; left: number } {
+  let removed = 0;
+  let left = 0;
+  for (const folder of listCgroups(hierarchies, name)) {
+    try {
+      rmdirSync(folder);
+      removed++;
+    } catch (thrown) {
+      if (errnoOf(thrown) !== 'ENOENT') left++;
+    }
+  }
+  if (left === 0) removeEmptyFolders(hierarchies);
+  return { removed, left };
+}
+
+function removeEmptyFolders(hierarchies: CgroupHierarchies): void {
+  for (const hierarchy of hierarchies.all) {
+    try {
+      rmdirSync(join(hierarchy.mountPoint, cgroupFolder));
+    } catch {
+      // Not there, or other cells are in it.
+    }
+  }
+}
+
+/** Names of all cells that have a cgroup on this host. */
+export function listCellNames(hierarchies: CgroupHierarchies): string[] {
+  const names = new Set<string>();
+  for (const hierarchy of hierarchies.all) {
+    try {
+      for (const entry of readdirSync(join(hierarchy.mountPoint, cgroupFolder), { withFileTypes: true })) {
+        if (entry.isDirectory()) names.add(entry.name);
+      }
+    } catch {
+      // No cell in this hierarchy.
+    }
+  }
+  return [...names];
+}

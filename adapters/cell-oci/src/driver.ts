@@ -1,0 +1,65 @@
+import type { Cell, CellDriver, HostReport, SweepReport } from '@glovebox/cell';
+import type { CellId, CellPlan } from '@glovebox/contract';
+import { type BootContext, bootCell, refuseBadPlan } from './boot.ts';
+import { readHierarchies } from './cgroup-hierarchies.ts';
+import { type Host, readHost, requirePlatform, requireRoot, requireUserNamespaces } from './host.ts';
+import { inspectHost } from './inspect.ts';
+import { driverName, type OciDriverOptions, resolveOptions } from './options.ts';
+import { type OwnedName, readOwnMark } from './ownership.ts';
+import { sweepHost } from './sweep.ts';
+import { openUidClaims } from './uid-claims.ts';
+
+/**
+ * The driver that runs an OCI runtime directly on a bundle that it writes itself: no daemon, no engine. It needs root.
+ *
+ * A cell lives no longer than the thread that booted it: boot from the main thread.
+ */
+export function createOciDriver(given: OciDriverOptions): CellDriver {
+  const options = resolveOptions(given);
+  const mark = readOwnMark(options.instance);
+  const claims = openUidClaims(options.claimsDirectory);
+  /** Cells of ours of which a trace could not be removed: the only own ones that a sweep may touch. */
+  const lost = new Set<CellId>();
+  let host: Promise<Host> | undefined;
+
+  const findHost = (): Promise<Host> => {
+    host ??= readHost(options).catch((thrown: unknown) => {
+      host = undefined;
+      throw thrown;
+    });
+    return host;
+  };
+
+  const isOwn = (name: OwnedName): boolean =>
+    name.owner.pid === mark.owner.pid &&
+    name.owner.startTicks === mark.owner.startTicks &&
+    name.owner.bootId === mark.owner.bootId &&
+    name.owner.instance === mark.owner.instance &&
+    name.pidNamespace === mark.pidNamespace;
+
+  const boot = async (unsafePlan: CellPlan, unsafeId: CellId): Promise<Cell> => {
+    const plan = refuseBadPlan(unsafePlan, unsafeId);
+    requirePlatform();
+    requireRoot();
+    // It can be turned off while we run, and the runtime's word for it would be vague.
+    requireUserNamespaces();
+    const context: BootContext = { options, host: await findHost(), mark, claims, onLost: (id) => lost.add(id) };
+    return bootCell(context, plan, unsafeId);
+  };
+
+  return {
+    name: driverName,
+    boot,
+    inspect: (image?: string): Promise<HostReport> => inspectHost({ options, boot }, image),
+    sweep: (): Promise<SweepReport> => {
+      requireRoot();
+      return sweepHost({
+        runDirectory: options.runDirectory,
+        hierarchies: readHierarchies(),
+        claims,
+        isOwn,
+        isLost: (name) => lost.has(name.cell),
+      });
+    },
+  };
+}

@@ -1,0 +1,3 @@
+export const inspectHost = async (_a: unknown, _b?: string): Promise<never> => {
+  throw new Error('x');
+};

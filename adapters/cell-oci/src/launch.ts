@@ -1,0 +1,208 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Duplex, Readable, Writable } from 'node:stream';
+import { channelFd } from '@glovebox/cell';
+import { GloveboxError } from '@glovebox/contract';
+import { findProgram, hostEnvironment } from './host-program.ts';
+
+/**
+ * How a cell is started so that nothing of it can outlive us.
+ *
+ * `setpriv` arms a death signal: the kernel kills `unshare` when the thread that forked it, ours, dies. `unshare` makes a
+ * pid namespace around runtime and cell, whose first process it kills in turn when it dies itself; with the first process
+ * the kernel kills the whole namespace. So SIGKILL to our own unreaped child, whose pid nobody else can have, kills a cell
+ * at once and whole, and SIGKILL to us does the same, without a supervisor.
+ *
+ * In that namespace a shell puts the image's root where a foreign uid can reach it, says so, waits for our word, joins the
+ * cgroups, says so again, and becomes the runtime. Its word comes after `setpriv` and ours after its word, so a launch
+ * whose parent died before the signal was armed reads end of file instead and ends.
+ */
+export interface LaunchTools {
+  setpriv: string;
+  unshare: string;
+  sh: string;
+  mount: string;
+}
+
+/** @throws GloveboxError `HOST_UNSUPPORTED`. */
+export function findLaunchTools(): LaunchTools {
+  const find = (name: string): string => {
+    const path = findProgram(name);
+    if (path !== undefined) return path;
+    throw new GloveboxError('HOST_UNSUPPORTED', {
+      message: `Found no ${name}.`,
+      hint: 'Install util-linux and mount.',
+    });
+  };
+  return { setpriv: find('setpriv'), unshare: find('unshare'), sh: find('sh'), mount: find('mount') };
+}
+
+/** Arguments: mount, root, mount point, files to join, `--`, the runtime's argv. Nothing is put into the text. */
+const script = [
+  '"$1" -n --bind -o ro,nosuid,nodev "$2" "$3" || exit 81',
+  'shift 3',
+  `printf R >&${channelFd}`,
+  `read -r go <&${channelFd} && [ "$go" = go ] || exit 82`,
+  'while [ "$1" != -- ]; do echo 0 >"$1" || exit 83; shift; done',
+  'shift',
+  `printf J >&${channelFd}`,
+  'exec "$@"',
+].join('\n');
+
+const ready = 'R';
+const joined = 'J';
+
+export interface LaunchRequest {
+  tools: LaunchTools;
+  /** The image's root on the host, which may lie in a directory that only root can enter. */
+  rootfs: string;
+  /** Where the launcher's mount namespace shows it. */
+  mountPoint: string;
+  joinFiles: readonly string[];
+  runtimeArgv: readonly string[];
+  stdin: 'null' | 'pipe';
+}
+
+export interface Launched {
+  child: ChildProcess;
+  channel: Duplex;
+  stdout: Readable;
+  stderr: Readable;
+  stdin: Writable | null;
+}
+
+/** Start the chain. It gets no further than its first word until `release`. */
+export function launch(request: LaunchRequest): Launched {
+  const { tools } = request;
+  const argv = [
+    ...['--pdeathsig', 'KILL'],
+    ...[tools.unshare, '--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child=KILL', '--mount-proc'],
+    ...[tools.sh, '-c', script, 'glovebox-cell', tools.mount, request.rootfs, request.mountPoint],
+    ...[...request.joinFiles, '--', ...request.runtimeArgv],
+  ];
+  const child = spawn(tools.setpriv, argv, {
+    stdio: [request.stdin === 'pipe' ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe'],
+    env: { ...hostEnvironment },
+    cwd: '/',
+  });
+  const channel = child.stdio[channelFd] as Duplex;
+  for (const stream of child.stdio) stream?.on('error', () => {});
+  return { child, channel, stdout: child.stdout as Readable, stderr: child.stderr as Readable, stdin: child.stdin };
+}
+
+/**
+ * Wait for the chain to be armed, run `prepare` (which may have run meanwhile), let it join and become the runtime.
+ *
+ * @throws GloveboxError `RUNTIME_BROKEN` past the deadline, else what the stage at which it ended means.
+ */
+export async function release(launched: Launched, deadlineMs: number): Promise<void> {
+  const { channel } = launched;
+  const expires = Date.now() + deadlineMs;
+  await expectByte(launched, ready, expires);
+  channel.write('go\n');
+  await expectByte(launched, joined, expires);
+}
+
+function expectByte(launched: Launched, byte: string, expires: number): Promise<void> {
+  const { child, channel } = launched;
+  return new Promise((resolve, reject) => {
+    const finish = (problem?: unknown): void => {
+      clearTimeout(timer);
+      channel.off('readable', onReadable);
+      child.off('error', onError);
+      child.off('exit', onExit);
+      if (problem === undefined) resolve();
+      else reject(problem);
+    };
+    const onReadable = (): void => {
+      // Exactly one byte: what follows belongs to the cell.
+      const chunk: Buffer | null = channel.read(1);
+      if (chunk === null) return;
+      if (chunk.toString('latin1') === byte) finish();
+      else finish(new GloveboxError('RUNTIME_BROKEN', { message: 'The launcher said something unexpected.' }));
+    };
+    const onError = (error: Error): void =>
+      finish(
+        new GloveboxError('HOST_UNSUPPORTED', { message: `Cannot start the launcher: ${error.message}`, cause: error }),
+      );
+    const onExit = (code: number | null): void => {
+      void readLastWords(launched.stderr).then((words) => finish(launcherError(code, words)));
+    };
+    const timer = setTimeout(
+      () => finish(new GloveboxError('RUNTIME_BROKEN', { message: 'The launcher did not come up in time.' })),
+      Math.max(0, expires - Date.now()),
+    );
+    channel.on('readable', onReadable);
+    child.once('error', onError);
+    if (child.exitCode !== null || child.signalCode !== null) onExit(child.exitCode);
+    else child.once('exit', onExit);
+    onReadable();
+  });
+}
+
+/** What a process that has exited left in the pipe. Whoever else holds it open is not waited for. */
+function readLastWords(stream: Readable): Promise<string> {
+  return new Promise((resolve) => {
+    let words = '';
+    const finish = (): void => {
+      clearTimeout(timer);
+      stream.off('data', onData);
+      resolve(words.trim().slice(0, 500));
+    };
+    const onData = (chunk: Buffer): void => {
+      words += chunk.toString();
+    };
+    const timer = setTimeout(finish, 200);
+    stream.on('data', onData);
+    stream.once('end', finish);
+    if (stream.readableEnded) finish();
+  });
+}
+
+/** What it means that the chain ended at a stage, by the shell's exit code and the words of what it ran. */
+export function launcherError(code: number | null, words: string): GloveboxError {
+  const message = (what: string): string => (words === '' ? what : `${what}: ${words}`);
+  if (code === 83) return new GloveboxError('CGROUP_UNAVAILABLE', { message: message('Cannot join a cgroup') });
+  if (/Operation not permitted|Permission denied/.test(words)) {
+    return new GloveboxError('PRIVILEGE_MISSING', { message: message('Cannot make namespaces') });
+  }
+  if (/No space left on device/.test(words)) {
+    return new GloveboxError('HOST_UNSUPPORTED', {
+      message: message('No more namespaces can be made'),
+      hint: 'Raise user.max_mnt_namespaces and user.max_pid_namespaces.',
+    });
+  }
+  const stage = code === 81 ? 'Cannot mount the root of the image' : `The launcher ended (${code ?? 'by a signal'})`;
+  return new GloveboxError('HOST_UNSUPPORTED', { message: message(stage) });
+}
+
+/** Directories that nearly every host has and that nothing of ours lies in. Mounting on one is seen by the cell alone. */
+const mountPoints = ['/mnt', '/media', '/srv', '/opt', '/dev/shm'] as const;
+
+/**
+ * Where the launcher shows the image's root. A directory that any uid can reach, and no ancestor of what the runtime has
+ * to read afterwards, since the mount hides what was there.
+ *
+ * @throws GloveboxError `HOST_UNSUPPORTED`.
+ */
+export function chooseMountPoint(hybridMountPoint: string | undefined, needed: readonly string[]): string {
+  if (hybridMountPoint !== undefined) return hybridMountPoint;
+  const found = mountPoints.find(
+    (path) => isReachable(path) && !needed.some((other) => `${other}/`.startsWith(`${path}/`)),
+  );
+  if (found !== undefined) return found;
+  throw new GloveboxError('HOST_UNSUPPORTED', { message: `None of ${mountPoints.join(', ')} can be mounted on.` });
+}
+
+function isReachable(path: string): boolean {
+  try {
+    for (let part = path; part !== '/'; part = dirname(part)) {
+      const stat = statSync(part);
+      if (!stat.isDirectory() || (stat.mode & 0o001) === 0) return false;
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,116 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SweepReport } from '@glovebox/cell';
+import { killProcesses, listCellNames, listProcesses, removeCgroups } from './cell-cgroup.ts';
+import { cellsFolder, removeCellFolder } from './cell-folder.ts';
+import type { CgroupHierarchies } from './cgroup-hierarchies.ts';
+import { errnoOf, hostError } from './host-errors.ts';
+import { judgeOwner, type OwnedName, parseOwnedName } from './ownership.ts';
+import type { UidClaims } from './uid-claims.ts';
+
+/** How long the processes of one dead owner's cell may take to die. */
+const patienceMs = 10_000;
+
+export interface SweepContext {
+  runDirectory: string;
+  hierarchies: CgroupHierarchies;
+  claims: UidClaims;
+  /** Whether this very process made it. */
+  isOwn(name: OwnedName): boolean;
+  /** Of its own: those whose traces it failed to remove. They are swept like a dead owner's. */
+  isLost(name: OwnedName): boolean;
+}
+
+/**
+ * Remove what dead owners left, in the order in which a boot makes it the other way round: processes, cgroups, bundle
+ * directories of this data directory, and last the uid claims, each only when nothing of its cell is left. Names carry
+ * their owner, so a thing without a legible name is nobody's to judge and stays.
+ *
+ * The kernel has killed a dead owner's cells before any sweep; what is left is as a rule empty.
+ */
+export async function sweepHost(context: SweepContext): Promise<SweepReport> {
+  const { hierarchies, claims } = context;
+  const removed = { cells: 0, cgroups: 0, directories: 0, uidClaims: 0, processes: 0 };
+  const cells = new Set<string>();
+  const spared = new Set<string>();
+  const mayRemove = (label: string, name: OwnedName | undefined): name is OwnedName => {
+    if (name !== undefined && isAbandoned(context, name)) return true;
+    // Live cells of our own are neither removed nor unknown.
+    if (name === undefined || !context.isOwn(name)) spared.add(name?.cell ?? label);
+    return false;
+  };
+
+  for (const text of listCellNames(hierarchies)) {
+    const name = parseOwnedName(text);
+    if (!mayRemove(text, name)) continue;
+    removed.processes += await killAll(hierarchies, text);
+    removed.cgroups += removeCgroups(hierarchies, text).removed;
+    cells.add(name.cell);
+  }
+
+  for (const text of listFolders(context.runDirectory)) {
+    const name = parseOwnedName(text);
+    if (!mayRemove(text, name)) continue;
+    removeCellFolder({ path: join(cellsFolder(context.runDirectory), text) });
+    removed.directories++;
+    cells.add(name.cell);
+  }
+
+  const remaining = new Set(listCellNames(hierarchies).map((text) => parseOwnedName(text)?.cell));
+  for (const claim of claims.list()) {
+    if (!mayRemove(claim.path, claim.name)) continue;
+    // A uid that a process still has must not go to another cell, whoever that process belongs to.
+    if (remaining.has(claim.name.cell) || claim.uids === undefined || hasProcessOf(claim.uids)) {
+      spared.add(claim.name.cell);
+      continue;
+    }
+    claims.release(claim);
+    removed.uidClaims++;
+    cells.add(claim.name.cell);
+  }
+  return { removed: { ...removed, cells: cells.size }, unknown: spared.size };
+}
+
+function isAbandoned(context: SweepContext, name: OwnedName): boolean {
+  if (context.isOwn(name)) return context.isLost(name);
+  return judgeOwner(name) === 'dead';
+}
+
+/** @returns how many processes there were. */
+async function killAll(hierarchies: CgroupHierarchies, name: string): Promise<number> {
+  const seen = new Set<number>();
+  const started = performance.now();
+  for (;;) {
+    for (const pid of listProcesses(hierarchies, name)) seen.add(pid);
+    if (killProcesses(hierarchies, name) === 0 && removable(hierarchies, name)) return seen.size;
+    if (performance.now() - started > patienceMs) return seen.size;
+    await sleep(5);
+  }
+}
+
+/** The kernel lets a cgroup go some time after its last process. */
+const removable = (hierarchies: CgroupHierarchies, name: string): boolean =>
+  listProcesses(hierarchies, name).length === 0;
+
+function listFolders(runDirectory: string): string[] {
+  try {
+    return readdirSync(cellsFolder(runDirectory));
+  } catch (thrown) {
+    if (errnoOf(thrown) === 'ENOENT') return [];
+    throw hostError(thrown, 'DATA_DIR_UNUSABLE', 'Cannot read the directory of cells');
+  }
+}
+
+/** The owner of /proc/<pid> is the process's effective uid. */
+function hasProcessOf(uids: readonly number[]): boolean {
+  for (const entry of readdirSync('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    try {
+      if (uids.includes(statSync(`/proc/${entry}`).uid)) return true;
+    } catch {
+      // Ended meanwhile.
+    }
+  }
+  return false;
+}

@@ -1,0 +1,44 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, copyFileSync, linkSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { assembleSysprobe, cellPaths } from '@glovebox/cell';
+import { buildSync } from 'esbuild';
+
+/**
+ * A root directory for cells as the image builder makes it, with a harness of the test's own, for tests of the driver that
+ * must not depend on the builder. Big files are hard links where that is possible.
+ *
+ * @param harness CommonJS that a run cell executes.
+ */
+export function makeCellRootfs(path: string, harness: string): string {
+  for (const dir of ['dev', 'etc', 'glovebox', 'lib64', 'proc', 'tmp', 'usr/bin']) mkdirSync(join(path, dir), { recursive: true });
+  chmodSync(join(path, 'tmp'), 0o1777);
+  const node = realpathSync(process.execPath);
+  place(node, join(path, cellPaths.node));
+  for (const library of librariesOf(node)) place(realpathSync(library), join(path, library));
+  const probe = new URL('../../packages/guest/src/probe.ts', import.meta.url).pathname;
+  buildSync({ entryPoints: [probe], outfile: join(path, cellPaths.probe), bundle: true, platform: 'node', format: 'cjs' });
+  writeFileSync(join(path, cellPaths.sysprobe), assembleSysprobe(), { mode: 0o755 });
+  setHarness(path, harness);
+  return path;
+}
+
+export function setHarness(path: string, harness: string): void {
+  writeFileSync(join(path, cellPaths.harness), harness);
+}
+
+/** What the loader would map: absolute paths in the output of ldd. */
+function librariesOf(program: string): string[] {
+  const output = execFileSync('ldd', [program], { encoding: 'utf8' });
+  return [...output.matchAll(/(\/\S+) \(0x/g)].flatMap((match) => match[1] ?? []);
+}
+
+function place(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true });
+  try {
+    linkSync(from, to);
+  } catch {
+    copyFileSync(from, to);
+    chmodSync(to, readFileSync(from).length > 0 ? 0o755 : 0o644);
+  }
+}
