@@ -1,3 +1,4 @@
+import type { OciSpec } from '@glovebox/cell-oci';
 import type { DriverOverrides } from '../../apps/cli/src/local-engine.ts';
 
 export const sabotages = ['mount', 'net', 'timeout'] as const;
@@ -20,28 +21,30 @@ export function weakened(sabotage: Sabotage, canaryDir: string): DriverOverrides
         }),
       };
     case 'net':
-      return {
-        weakenForTest: (spec) => ({
-          ...spec,
-          // The host's network, a filter that lets sockets be made, and a Node.js that does not refuse them by itself.
-          process: {
-            ...spec.process,
-            args: spec.process.args.filter((arg) => arg !== '--permission' && !arg.startsWith('--allow-')),
-          },
-          linux: {
-            ...spec.linux,
-            namespaces: spec.linux.namespaces.filter(({ type }) => type !== 'network'),
-            seccomp: {
-              ...spec.linux.seccomp,
-              syscalls: [
-                { names: ['socket', 'connect', 'bind', 'setsockopt'], action: 'SCMP_ACT_ALLOW' },
-                ...spec.linux.seccomp.syscalls.filter(({ names }) => !names.includes('socket')),
-              ],
-            },
-          },
-        }),
-      };
+      return { weakenForTest: withHostNetwork };
     case 'timeout':
       return { ignoreDeadlineForTest: true };
   }
+}
+
+/** The host's network, a filter that lets sockets be made, and a Node.js that does not refuse them by itself. */
+function withHostNetwork(spec: OciSpec): OciSpec {
+  const { seccomp } = spec.linux;
+  if (seccomp === undefined) throw new Error('there is no filter to weaken');
+  const syscalls = [
+    { names: ['socket', 'connect', 'bind', 'setsockopt'], action: 'SCMP_ACT_ALLOW' as const },
+    ...seccomp.syscalls.filter(({ names }) => !names.includes('socket')),
+  ];
+  return {
+    ...spec,
+    process: {
+      ...spec.process,
+      args: spec.process.args.filter((arg) => arg !== '--permission' && !arg.startsWith('--allow-')),
+    },
+    linux: {
+      ...spec.linux,
+      namespaces: spec.linux.namespaces.filter(({ type }) => type !== 'network'),
+      seccomp: { ...seccomp, syscalls },
+    },
+  };
 }

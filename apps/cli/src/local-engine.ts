@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { CellDriver } from '@glovebox/cell';
-import type { OciDriverOptions } from '@glovebox/cell-oci';
+import type { OciDriverOptions, RuntimeChoice } from '@glovebox/cell-oci';
+import type { InstanceId } from '@glovebox/contract';
 import type { Engine, ImageStore, RunStore } from '@glovebox/engine';
 import type { Config } from './config.ts';
 
@@ -13,6 +14,12 @@ export interface LocalEngine {
 /** What tests and the demo take away from cells; the receipt names it. No command sets any of it. */
 export type DriverOverrides = Pick<OciDriverOptions, 'weakenForTest' | 'ignoreDeadlineForTest'>;
 
+/** Where parts are that need not lie in the data directory. */
+export interface Places {
+  /** Holds `images/`; shared by several engines. */
+  imagesDir?: string;
+}
+
 /** Who acts when the CLI works without a server. */
 export function localActor(): string {
   return `local:uid=${process.getuid?.() ?? 0}`;
@@ -22,7 +29,11 @@ export function localActor(): string {
  * Open everything that running a node takes. Attempts whose process died become LOST, and what dead processes left on
  * this host is swept away, before anything new is made.
  */
-export async function openLocalEngine(config: Config, overrides: DriverOverrides = {}): Promise<LocalEngine> {
+export async function openLocalEngine(
+  config: Config,
+  overrides: DriverOverrides = {},
+  places: Places = {},
+): Promise<LocalEngine> {
   const [{ openInstance }, { createBlobStore }, { createPackageSource }, { createBundleCache, isDead }] =
     await Promise.all([
       import('@glovebox/artifact'),
@@ -33,8 +44,8 @@ export async function openLocalEngine(config: Config, overrides: DriverOverrides
   const instance = await openInstance(config.dataDir);
   const [store, images, driver] = await Promise.all([
     openStore(config),
-    openImages(config),
-    openDriver(config, instance.instance, overrides),
+    openImages(config, places),
+    openDriver(config, instance.instance, overrides, places),
   ]);
   try {
     await store.markLost(isDead, Date.now());
@@ -66,22 +77,24 @@ export async function openStore(config: Config, options: { inThread?: boolean } 
   return openRunStore(join(config.dataDir, 'glovebox.db'), options);
 }
 
-export async function openImages(config: Config): Promise<ImageStore> {
+export async function openImages(config: Config, places: Places = {}): Promise<ImageStore> {
   const { createImageStore } = await import('@glovebox/image-rootfs');
-  return createImageStore({ dataDir: config.dataDir });
+  return createImageStore({ dataDir: places.imagesDir ?? config.dataDir });
 }
 
 export async function openDriver(
   config: Config,
-  instance: string,
+  instance: InstanceId,
   overrides: DriverOverrides = {},
+  places: Places = {},
 ): Promise<CellDriver> {
   const { createOciDriver } = await import('@glovebox/cell-oci');
   return createOciDriver({
-    runDir: join(config.dataDir, 'run'),
+    runDirectory: join(config.dataDir, 'run'),
     instance,
-    rootfsOf: (digest: string) => join(config.dataDir, 'images', digest.slice('sha256:'.length), 'rootfs'),
-    ...(config.runtime === 'auto' ? {} : { runtime: config.runtime }),
+    rootfsOf: (digest: string) =>
+      join(places.imagesDir ?? config.dataDir, 'images', digest.slice('sha256:'.length), 'rootfs'),
+    ...(config.runtime === 'auto' ? {} : { runtime: config.runtime as RuntimeChoice }),
     ...overrides,
   });
 }
