@@ -77,7 +77,8 @@ function check(which: ValueName, text: string): Answer {
   }
   const schema = schemas.get(which);
   if (schema === undefined) return { kind: 'failed', message: `the schema of ${which} was not loaded` };
-  return { kind: 'judged', misfits: evaluateSchema(schema, JSON.parse(text) as Json) };
+  const steps = schemaLimits.steps + text.length * schemaLimits.stepsPerByte;
+  return { kind: 'judged', misfits: evaluateSchema(schema, JSON.parse(text) as Json, steps) };
 }
 
 function readFrame(): Frame | undefined {

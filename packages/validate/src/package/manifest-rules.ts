@@ -32,7 +32,7 @@ function covers(ruleHost: string, host: string): boolean {
 }
 
 /** What a crash in mid-attempt does next depends on `sideEffect`: none and read are simply run again. */
-function sideEffects({ capabilities, sideEffect, idempotent }: Manifest): ManifestProblem[] {
+function sideEffects({ capabilities, sideEffect }: Manifest): ManifestProblem[] {
   const problems: ManifestProblem[] = [];
   const rules = capabilities.http?.rules ?? [];
   if (sideEffect === 'none' && rules.length > 0) {
@@ -50,14 +50,6 @@ function sideEffects({ capabilities, sideEffect, idempotent }: Manifest): Manife
       path: ['sideEffect'],
       message: `sideEffect: is read, but a rule allows ${method}`,
       hint: 'Say write, or drop the method: a crashed attempt of a reading node is run again.',
-      severity: 'warning',
-    });
-  }
-  if (idempotent && sideEffect !== 'write') {
-    problems.push({
-      path: ['idempotent'],
-      message: `idempotent: has no meaning where sideEffect is ${sideEffect}`,
-      hint: 'Remove it, or say sideEffect write.',
       severity: 'warning',
     });
   }

@@ -172,7 +172,6 @@ describe('rules between fields', () => {
       '/sideEffect',
       { capabilities: { http: { rules: [{ ...rule, methods: ['GET', 'DELETE'] }] } }, sideEffect: 'read' },
     ],
-    ['/idempotent', { idempotent: true }],
     [
       '/capabilities/http/rules/0',
       { capabilities: { http: { rules: [{ ...rule, scheme: 'http' }] } }, sideEffect: 'read' },

@@ -4,11 +4,13 @@ import type { Misfit } from './problem.ts';
 import { type At, full, type Misfits, miss, pointerOf, type Run, show } from './run.ts';
 
 export function checkInPlace(run: Run, node: SchemaNode, value: Json, at: At | undefined, misfits: Misfits): boolean {
-  const { ref, allOf = [], anyOf, oneOf, not, condition, consequence, alternative } = node;
-  let fits = true;
-  for (const schema of ref === undefined ? allOf : [ref, ...allOf]) {
-    if (full(fits, misfits)) return fits;
-    if (!run.fits(schema, value, at, misfits)) fits = false;
+  const { ref, allOf, anyOf, oneOf, not, condition, consequence, alternative } = node;
+  let fits = ref === undefined || run.fits(ref, value, at, misfits);
+  if (allOf !== undefined) {
+    for (const schema of allOf) {
+      if (full(fits, misfits)) return fits;
+      if (!run.fits(schema, value, at, misfits)) fits = false;
+    }
   }
   if (anyOf !== undefined && !full(fits, misfits) && !anyFits(run, anyOf, value, at, misfits, `${node.path}/anyOf`))
     fits = false;

@@ -44,19 +44,12 @@ export function checkObject(run: Run, node: SchemaNode, value: Json, at: At | un
         `must have at most ${maxProperties} members, but has ${count}`,
       );
   }
-  if (full(fits, misfits)) return fits;
-  return checkMembers(run, node, value, at, misfits) && fits;
+  return fits;
 }
 
-function checkMembers(
-  run: Run,
-  node: SchemaNode,
-  value: { [key: string]: Json },
-  at: At | undefined,
-  misfits: Misfits,
-): boolean {
+export function checkMembers(run: Run, node: SchemaNode, value: Json, at: At | undefined, misfits: Misfits): boolean {
   const { properties, patternProperties, additionalProperties, propertyNames } = node;
-  if ((properties ?? patternProperties ?? additionalProperties ?? propertyNames) === undefined) return true;
+  if (!isObject(value)) return true;
   let fits = true;
   for (const key of Object.keys(value)) {
     if (full(fits, misfits)) break;

@@ -1,7 +1,7 @@
 import type { Json } from '@glovebox/contract';
 import { checkArray } from './check-array.ts';
 import { checkInPlace } from './check-in-place.ts';
-import { checkObject } from './check-object.ts';
+import { checkMembers, checkObject } from './check-object.ts';
 import { checkAny, checkNumber, checkString } from './check-scalar.ts';
 import { schemaLimits } from './limits.ts';
 import type { SchemaNode } from './node.ts';
@@ -22,7 +22,22 @@ export function evaluateSchema(root: SchemaNode, value: Json, steps: number = sc
   return misfits;
 }
 
-const checks: readonly Check[] = [checkAny, checkNumber, checkString, checkArray, checkObject, checkInPlace];
+type Keyword = Exclude<keyof SchemaNode, 'path' | 'verdict' | 'checks'>;
+
+const checks: readonly { check: Check; keywords: readonly Keyword[] }[] = [
+  { check: checkAny, keywords: ['types', 'enum', 'const'] },
+  { check: checkNumber, keywords: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'] },
+  { check: checkString, keywords: ['minLength', 'maxLength', 'pattern', 'format'] },
+  { check: checkArray, keywords: ['minItems', 'maxItems', 'prefixItems', 'items', 'uniqueItems', 'contains'] },
+  { check: checkObject, keywords: ['required', 'dependentRequired', 'minProperties', 'maxProperties'] },
+  { check: checkMembers, keywords: ['properties', 'patternProperties', 'additionalProperties', 'propertyNames'] },
+  { check: checkInPlace, keywords: ['ref', 'allOf', 'anyOf', 'oneOf', 'not', 'condition'] },
+];
+
+/** Most schemas have a few keywords, and are met by many values. */
+function checksOf(node: SchemaNode): readonly Check[] {
+  return checks.filter(({ keywords }) => keywords.some((name) => node[name] !== undefined)).map(({ check }) => check);
+}
 
 class Evaluation implements Run {
   #steps: number;
@@ -43,7 +58,8 @@ class Evaluation implements Run {
     if (node.verdict === false) return miss(misfits, at, node.path, 'nothing is allowed here');
     if (++this.#nesting > schemaLimits.nesting) throw new TooCostly('schemas nest too deep');
     let fits = true;
-    for (const check of checks) {
+    node.checks ??= checksOf(node);
+    for (const check of node.checks) {
       if (check(this, node, value, at, misfits)) continue;
       fits = false;
       if (misfits === null || misfits.length >= schemaLimits.misfits) break;

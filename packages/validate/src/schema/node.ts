@@ -1,5 +1,6 @@
 import type { Json } from '@glovebox/contract';
 import type { Pattern } from './pattern.ts';
+import type { Check } from './run.ts';
 
 export const typeNames = ['null', 'boolean', 'object', 'array', 'number', 'string', 'integer'] as const;
 export type TypeName = (typeof typeNames)[number];
@@ -10,6 +11,8 @@ export interface SchemaNode {
   readonly path: string;
   /** Set for `true` and `false`, which have nothing else. */
   verdict?: boolean;
+  /** What its keywords need, found out when it is first met. */
+  checks?: readonly Check[];
   types?: ReadonlySet<TypeName>;
   enum?: readonly Json[];
   const?: { value: Json };
