@@ -121,10 +121,10 @@ describe('what cannot be read', () => {
   it('reports a digest that is not stored, and one that is no digest, as NOT_FOUND without touching a path', async () => {
     const blobs = createBlobStore(dir);
     await blobs.put(chunks(Buffer.from('x')), limit);
-    writeFileSync(join(dir, 'secret'), 'canary');
+    writeFileSync(join(dirname(dir), 'secret'), 'canary');
     for (const digest of [
       `sha256:${'0'.repeat(64)}`,
-      'sha256:../../secret',
+      'sha256:../secret',
       '../secret',
       `sha256:${'A'.repeat(64)}`,
       '',
