@@ -119,6 +119,7 @@ function factsOf(context: BootContext, plan: CellPlan, spec: OciSpec, cgroup: Ce
     ...propertiesOf(spec),
     ...cgroup.properties,
     'death-with-owner',
+    'descriptors-fixed',
     ...(options.ignoreDeadlineForTest === true ? [] : ['deadline']),
     ...(isWeakened(options) ? [weakenedProperty] : []),
   ];

@@ -43,7 +43,12 @@ export function parseMountInfo(text: string): MountEntry[] {
     const [type, , options] = right?.split(' ') ?? [];
     const [root, mountPoint] = [fields[3], fields[4]];
     if (root === undefined || mountPoint === undefined || type === undefined) continue;
-    entries.push({ root: unescapeOctal(root), mountPoint: unescapeOctal(mountPoint), type, options: options?.split(',') ?? [] });
+    entries.push({
+      root: unescapeOctal(root),
+      mountPoint: unescapeOctal(mountPoint),
+      type,
+      options: options?.split(',') ?? [],
+    });
   }
   return entries;
 }

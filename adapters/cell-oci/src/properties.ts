@@ -1,4 +1,4 @@
-import { cellUid } from '@glovebox/cell';
+import { cellEnvironment, cellUid } from '@glovebox/cell';
 import type { OciSpec } from './oci-spec.ts';
 
 /** Present when a test weakened the cell: then no receipt can pass it off as a sealed one. */
@@ -13,6 +13,8 @@ const specProperties: Record<string, (spec: OciSpec) => boolean> = {
     mounts.some(
       ({ destination, type, options }) => destination === '/dev' && type === 'tmpfs' && options.includes('ro'),
     ),
+  'environment-fixed': ({ process }) =>
+    process.env.length === Object.keys(cellEnvironment).length && process.cwd === '/',
   'mounts-none-of-host': ({ mounts }) =>
     mounts.every(
       ({ type, options }) => ['proc', 'tmpfs'].includes(type) && !options.some((option) => /^r?bind$/.test(option)),

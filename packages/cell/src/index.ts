@@ -1,4 +1,11 @@
 export { cellCommand, cellEnvironment, cellPaths, cellUid, channelFd } from './command.ts';
+export {
+  type ConformanceCheck,
+  type ConformanceResult,
+  conformanceChecks,
+  judgeProbe,
+  type Seen,
+} from './conformance.ts';
 export type {
   Cell,
   CellDriver,
@@ -10,6 +17,7 @@ export type {
   SweepReport,
 } from './driver.ts';
 export { planBundleCell, planHash, planRunCell } from './plan.ts';
+export { maxProbeBytes, type ProbeReport, readProbeReport } from './probe-report.ts';
 export { allowedNames, cellSeccomp, type SeccompList, type SyscallArch, type SyscallCondition } from './seccomp.ts';
 export { type ProbeCall, probeCalls } from './syscalls.ts';
 export { assembleSysprobe, type ProbeOutcome, readSysprobe, type SysprobeReport } from './sysprobe.ts';

@@ -3,7 +3,7 @@
  * does no harm where it is allowed: wrong magic, closed descriptors, names that do not exist.
  *
  * Numbers are those of x86-64. A call that a filter refuses answers with the filter's errno before the kernel looks at
- * any argument, so `denied` means exactly that errno and not merely a failure.
+ * any argument, so `denied` means that errno (or ENOSYS) and not merely a failure.
  */
 export interface ProbeCall {
   /** The call, and after a colon what it is tried for. Unique. */

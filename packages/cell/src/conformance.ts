@@ -1,0 +1,307 @@
+import type { CellPlan, ProbeDocument } from '@glovebox/contract';
+import { cellEnvironment, cellPaths, cellUid, channelFd } from './command.ts';
+import type { ProbeReport } from './probe-report.ts';
+
+/**
+ * What every cell of every driver must be, judged from what a probe cell saw of itself. The host's own view is a second
+ * witness and not used here, but for the namespaces that must differ from the host's.
+ */
+export interface ConformanceCheck {
+  /** Name of the property, as in CellFacts.properties. */
+  property: string;
+  claim: string;
+  /** What speaks against the claim; empty when it holds. */
+  violations(seen: Seen): string[];
+}
+
+export interface Seen extends ProbeReport {
+  plan: CellPlan;
+  /** Targets of /proc/self/ns/* on the host, by name. */
+  hostNamespaces: Readonly<Record<string, string>>;
+}
+
+export interface ConformanceResult {
+  property: string;
+  claim: string;
+  violations: string[];
+}
+
+export const judgeProbe = (seen: Seen): ConformanceResult[] =>
+  conformanceChecks.map(({ property, claim, violations }) => ({ property, claim, violations: violations(seen) }));
+
+/** Allowed mount points; anything else in a cell is a hole. `/dev/tty` is the null device bound over a terminal. */
+const mountPoints = [
+  '/',
+  '/proc',
+  '/dev',
+  '/dev/full',
+  '/dev/null',
+  '/dev/random',
+  '/dev/tty',
+  '/dev/urandom',
+  '/dev/zero',
+  cellPaths.scratch,
+];
+const devices = [
+  '/dev/full c 1:7',
+  '/dev/null c 1:3',
+  '/dev/random c 1:8',
+  '/dev/tty c 1:3',
+  '/dev/urandom c 1:9',
+  '/dev/zero c 1:5',
+];
+/** Attempts that must succeed: without them a cell that refuses everything would pass. */
+const allowedAttempts = new Set(['create /tmp/probe', 'write /dev/null', 'write /dev/tty', 'read /dev/urandom']);
+/** Files of /proc that may be read where the kernel cannot show a /proc of processes alone. */
+const maskedReads = new Set(['read /proc/meminfo', 'read /proc/cpuinfo', 'read /proc/sys/kernel/random/boot_id']);
+
+interface Mount {
+  point: string;
+  type: string;
+  /** Options of this mount, such as ro and noexec. */
+  flags: string[];
+  /** Options of the file system, such as size. */
+  options: string[];
+}
+
+function mountsOf(document: ProbeDocument): Mount[] {
+  return (document.mounts ?? []).map((line) => {
+    const [left = '', right = ''] = line.split(' - ');
+    const fields = left.split(' ');
+    const [type = '', , options = ''] = right.split(' ');
+    return { point: fields[4] ?? '', type, flags: (fields[5] ?? '').split(','), options: options.split(',') };
+  });
+}
+
+/** The topmost mount at a point. */
+const mountAt = (document: ProbeDocument, point: string): Mount | undefined =>
+  mountsOf(document).findLast((mount) => mount.point === point);
+
+const lacking = (mount: Mount | undefined, flags: readonly string[], point: string): string[] =>
+  mount === undefined
+    ? [`nothing is mounted on ${point}`]
+    : flags.filter((flag) => !mount.flags.includes(flag)).map((flag) => `${point} is not ${flag}`);
+
+const expectSame = (what: string, actual: unknown, expected: unknown): string[] =>
+  JSON.stringify(actual) === JSON.stringify(expected) ? [] : [`${what} is ${JSON.stringify(actual)}`];
+
+const status = (document: ProbeDocument, field: string, expected: string): string[] =>
+  expectSame(field, document.status[field] ?? null, expected);
+
+/** Lines `container host size` of a uid or gid map. */
+function mapViolations(name: string, lines: readonly string[] | null): string[] {
+  const entries = (lines ?? []).map((line) => line.trim().split(/\s+/).map(Number));
+  const containerIds = entries.map(([id]) => id);
+  const hostIds = entries.map(([, id]) => id ?? 0);
+  return [
+    ...expectSame(`${name}: container ids`, containerIds, [0, cellUid]),
+    ...expectSame(
+      `${name}: sizes`,
+      entries.map(([, , size]) => size),
+      [1, 1],
+    ),
+    ...(hostIds.some((id) => id < 100_000) || new Set(hostIds).size !== hostIds.length
+      ? [`${name} leads to host ids ${hostIds.join(', ')}`]
+      : []),
+  ];
+}
+
+const namespaceCheck = (property: string, link: string): ConformanceCheck => ({
+  property,
+  claim: `has a ${link} namespace of its own`,
+  violations: ({ document, hostNamespaces }) => {
+    const own = document.namespaces[link];
+    if (typeof own !== 'string') return [`the ${link} namespace cannot be read`];
+    return own === hostNamespaces[link] ? [`the ${link} namespace is the host's`] : [];
+  },
+});
+
+const limitOf = (document: ProbeDocument, name: string): string[] =>
+  document.limits
+    ?.find((line) => line.startsWith(name))
+    ?.slice(name.length)
+    .trim()
+    .split(/\s+/)
+    .slice(0, 2) ?? [];
+
+export const conformanceChecks: readonly ConformanceCheck[] = [
+  namespaceCheck('namespace-mount', 'mnt'),
+  namespaceCheck('namespace-ipc', 'ipc'),
+  namespaceCheck('namespace-uts', 'uts'),
+  namespaceCheck('namespace-cgroup', 'cgroup'),
+  namespaceCheck('namespace-user', 'user'),
+  {
+    property: 'namespace-pid',
+    claim: 'is the first and only process of its pid namespace',
+    violations: (seen) => [
+      ...namespaceCheck('', 'pid').violations(seen),
+      ...expectSame('pid', [seen.document.pid, seen.document.ppid], [1, 0]),
+      ...expectSame('processes', seen.document.processes, [1]),
+    ],
+  },
+  {
+    property: 'namespace-network',
+    claim: 'has no interface but lo, no route out and no socket to see',
+    violations: (seen) => {
+      const { network } = seen.document;
+      const interfaces = (network.devices ?? ['?:']).flatMap((line) => /^\s*([^\s:|]+):/.exec(line)?.[1] ?? []);
+      const routes6 = (network.routes6 ?? []).map((line) => line.trim().split(/\s+/).at(-1));
+      return [
+        ...namespaceCheck('', 'net').violations(seen),
+        ...expectSame('interfaces', interfaces, ['lo']),
+        ...expectSame('routes', (network.routes ?? []).slice(1), []),
+        ...routes6.filter((device) => device !== 'lo').map((device) => `there is a route by ${device}`),
+        ...expectSame('unix sockets', (network.unix ?? []).slice(1), []),
+      ];
+    },
+  },
+  {
+    property: 'uid-own',
+    claim: 'runs with ids that are mapped to two host ids and nothing else, and with no supplementary group',
+    violations: ({ document }) => [
+      ...expectSame('ids', document.ids, { uid: cellUid, euid: cellUid, gid: cellUid, egid: cellUid }),
+      ...mapViolations('uid_map', document.uidMap),
+      ...mapViolations('gid_map', document.gidMap),
+      ...status(document, 'Groups', ''),
+      ...['rewrite uid_map', 'rewrite gid_map'].filter((name) => document.attempts[name] === 'ok'),
+    ],
+  },
+  {
+    property: 'capabilities-none',
+    claim: 'has no capability in any set',
+    violations: ({ document }) =>
+      ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].flatMap((set) => status(document, set, '0000000000000000')),
+  },
+  {
+    property: 'no-new-privileges',
+    claim: 'cannot gain a privilege by executing a file',
+    violations: ({ document }) => [
+      ...status(document, 'NoNewPrivs', '1'),
+      ...document.tree.privileged.map((path) => `${path} has a setuid or setgid bit`),
+    ],
+  },
+  {
+    property: 'seccomp',
+    claim: 'is refused every system call that is not on the list, and by the 32-bit gate all of them',
+    violations: ({ document, calls }) => [
+      ...status(document, 'Seccomp', '2'),
+      ...(calls.complete ? [] : ['the system-call probe did not end']),
+      ...(calls.survivedForeignGate ? ['a call by the 32-bit gate came back'] : []),
+      ...calls.outcomes.filter((call) => !call.asExpected).map((call) => `${call.name} gave ${call.result}`),
+    ],
+  },
+  {
+    property: 'sockets-unix-only',
+    claim: 'can make no socket of a family but unix, and finds none in its file tree',
+    violations: ({ document, calls }) => [
+      ...calls.outcomes
+        .filter((call) => call.name.startsWith('socket') && !call.asExpected)
+        .map((call) => `${call.name} gave ${call.result}`),
+      ...document.tree.sockets.map((path) => `${path} is a socket`),
+    ],
+  },
+  {
+    property: 'root-read-only',
+    claim: 'can create and change nothing but in its scratch directory',
+    violations: ({ document }) => [
+      ...lacking(mountAt(document, '/'), ['ro', 'nosuid', 'nodev'], '/'),
+      ...Object.entries(document.attempts)
+        .filter(([name, outcome]) => !allowedAttempts.has(name) && !name.startsWith('read ') && outcome === 'ok')
+        .map(([name]) => `could ${name}`),
+    ],
+  },
+  {
+    property: 'mounts-none-of-host',
+    claim: 'has its own root, /proc, /dev and scratch mounted, and nothing else',
+    violations: ({ document }) => [
+      ...mountsOf(document)
+        .filter(
+          ({ point, flags }) => !mountPoints.includes(point) && !(point.startsWith('/proc/') && flags.includes('ro')),
+        )
+        .map(({ point }) => `${point} is mounted`),
+      ...(document.sys === null || document.sys.length === 0 ? [] : ['/sys is there']),
+      ...document.tree.pipes.map((path) => `${path} is a pipe`),
+    ],
+  },
+  {
+    property: 'devices-minimal',
+    claim: 'has null, zero, full, random and urandom, and no terminal',
+    violations: ({ document }) => [
+      ...lacking(mountAt(document, '/dev'), ['ro', 'nosuid', 'noexec'], '/dev'),
+      ...document.tree.devices.filter((device) => !devices.includes(device)).map((device) => `there is ${device}`),
+      ...expectSame('controlling terminal', document.terminal, 0),
+      ...expectSame('session', document.session, 1),
+      ...document.descriptors.filter(({ terminal }) => terminal).map(({ fd }) => `fd ${fd} is a terminal`),
+    ],
+  },
+  {
+    property: 'proc-own-processes',
+    claim: 'sees its own processes in /proc and nothing of the host',
+    violations: ({ document }) => {
+      const subset = mountAt(document, '/proc')?.options.includes('subset=pid') ?? false;
+      return [
+        ...lacking(mountAt(document, '/proc'), ['nosuid', 'nodev', 'noexec'], '/proc'),
+        ...(subset ? expectSame('/proc', document.proc, ['self', 'thread-self']) : []),
+        ...Object.entries(document.attempts)
+          .filter(([name, outcome]) => name.startsWith('read ') && outcome === 'ok')
+          .filter(([name]) => !allowedAttempts.has(name) && (subset || !maskedReads.has(name)))
+          .map(([name]) => `could ${name}`),
+      ];
+    },
+  },
+  {
+    property: 'scratch-limited',
+    claim: 'has a scratch directory that is limited in bytes and inodes and from which nothing can be executed',
+    violations: ({ document, plan }) => [
+      ...lacking(mountAt(document, cellPaths.scratch), ['noexec', 'nosuid', 'nodev'], cellPaths.scratch),
+      ...(document.scratch === null || document.scratch.bytes > plan.limits.scratchBytes + 4096
+        ? ['bytes are not limited']
+        : []),
+      ...(document.scratch === null || document.scratch.inodes > plan.limits.scratchInodes + 1
+        ? ['inodes are not limited']
+        : []),
+      ...[...allowedAttempts].filter((name) => document.attempts[name] !== 'ok').map((name) => `could not ${name}`),
+    ],
+  },
+  {
+    property: 'rlimits',
+    claim: 'may write no core, queue no message and open only as many files as the plan says',
+    violations: ({ document, plan }) => [
+      ...expectSame('core file size', limitOf(document, 'Max core file size'), ['0', '0']),
+      ...expectSame('message queues', limitOf(document, 'Max msgqueue size'), ['0', '0']),
+      ...expectSame('open files', limitOf(document, 'Max open files'), Array(2).fill(String(plan.limits.openFiles))),
+      ...(limitOf(document, 'Max cpu time').includes('unlimited') ? ['processor time is not limited'] : []),
+      ...(document.attempts['lower oom_score_adj'] === 'ok' || (document.oomScoreAdj ?? -1) < 0
+        ? ['it is not among the first to die when the host is short of memory']
+        : []),
+    ],
+  },
+  {
+    property: 'environment-fixed',
+    claim: 'has the documented environment, host name and working directory, and nothing of the host',
+    violations: ({ document }) => [
+      ...expectSame('environment', sorted(document.environment), sorted(cellEnvironment)),
+      ...expectSame('working directory', document.cwd, '/'),
+      ...expectSame('host name', document.hostname, 'cell'),
+      ...(document.domainname === null ? [] : expectSame('domain name', document.domainname, 'cell')),
+    ],
+  },
+  {
+    property: 'descriptors-fixed',
+    claim: 'is born with its standard streams and the channel, and no file, directory or foreign socket',
+    violations: ({ document }) => [
+      // A runtime that relays the streams gives it a pipe, closed at the other end.
+      ...document.descriptors
+        .filter(({ fd, target }) => fd === 0 && target !== '/dev/null' && !target.startsWith('pipe:'))
+        .map(({ target }) => `fd 0 is ${target}`),
+      ...document.descriptors
+        .filter(
+          ({ fd, target }) => fd > 0 && !(fd <= channelFd ? /^(socket|pipe):/ : /^(anon_inode|pipe):/).test(target),
+        )
+        .map(({ fd, target }) => `fd ${fd} is ${target}`),
+    ],
+  },
+];
+
+const sorted = (record: Readonly<Record<string, string>>): [string, string][] =>
+  Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
