@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -24,14 +23,13 @@ const clean: { [path: string]: string } = {
   'packages/contract/package.json': '{}',
   'packages/contract/src/error-catalogue.ts': '',
   'README.md':
-    '# Title\n\n[walk](ARCHITECTURE.md#the-walk) [web](https://example.com/x) `packages/contract`\n\n```sh\nnpm run demo\nnpm test\nnpx glovebox node new x\n```\n',
+    '# Title\n\n[walk](ARCHITECTURE.md#the-walk) [web](https://example.com/x) `packages/contract`\n\n```sh\nnpm run demo\nnpm test\n```\n',
   'ARCHITECTURE.md': '# Walk\n\n## The walk\n\n| folder | stage |\n|---|---|\n| `packages/contract` | all |\n',
 };
 
 function problemsOf(planted: { [path: string]: string }): string[] {
   const root = mkdtempSync(join(tmpdir(), 'documents-'));
   made.push(root);
-  execFileSync('git', ['init', '-q'], { cwd: root });
   mkdirSync(join(root, 'adapters'));
   mkdirSync(join(root, 'docs'));
   for (const { path, text } of generatedDocuments()) writeFileSync(join(root, path), text);
@@ -40,7 +38,7 @@ function problemsOf(planted: { [path: string]: string }): string[] {
   symlinkSync(join(repository, 'apps/cli/src'), join(root, 'apps/cli/src'));
   symlinkSync(join(repository, 'node_modules'), join(root, 'node_modules'));
   // What is ignored and what is copied or linked for the command is not what is checked here.
-  writeFileSync(join(root, '.gitignore'), 'node_modules\napps\nignored.md\n');
+  writeFileSync(join(root, '.gitignore'), 'node_modules/\napps/\n*.ignored.md\n');
   const architecture = `${clean['ARCHITECTURE.md']}| \`apps/cli\` | all |\n`;
   for (const [path, text] of Object.entries({ ...clean, 'ARCHITECTURE.md': architecture, ...planted })) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
@@ -52,7 +50,12 @@ function problemsOf(planted: { [path: string]: string }): string[] {
 const registryHost = ['registry', 'npmjs', 'org'].join('.');
 
 it('finds nothing in a repository whose documents are in order', () => {
-  expect(problemsOf({ 'ignored.md': '[gone](gone.md)' })).toEqual([]);
+  expect(
+    problemsOf({
+      'a.ignored.md': '[gone](gone.md)',
+      'docs/commands.md': '```sh\nnpx glovebox help\nnpx glovebox node new x\n```\n',
+    }),
+  ).toEqual([]);
 });
 
 describe('finds', () => {

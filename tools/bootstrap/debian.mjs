@@ -6,7 +6,7 @@ import { launch } from './launch.mjs';
 import { canRun } from './needs.mjs';
 import { SetupError } from './setup-error.mjs';
 
-const installFlags = ['-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=300'];
+const installFlags = ['-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=300', '-o', 'Dpkg::Use-Pty=0'];
 
 /**
  * Everything that would be installed, dependencies too.

@@ -4,6 +4,9 @@ import { dirname, join } from 'node:path';
 
 /** Built from parts, so that this file does not hold what it looks for. */
 const publicRegistry = ['registry', 'npmjs', 'org'].join('.');
+
+/** npm writes this host into lockfiles whatever registry it uses, and falls back on it: these judge and do the same. */
+const mayNameIt = /^(packages\/validate\/src\/(package|lockfile)|adapters\/registry-npm\/src)\//;
 const sharedPlaces = ['/', '/home', '/root', '/tmp', '/var/tmp', '/srv', '/opt', '/usr/src', homedir()];
 const notText = /\.(png|jpe?g|gif|ico|woff2?|wasm|gz|tgz|tar|zip|parquet|db)$/;
 
