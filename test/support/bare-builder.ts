@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Cell, CellDriver, CellEnd } from '@glovebox/cell';
 import { GloveboxError } from '@glovebox/contract';
-import type { BuilderLayout } from '../../packages/engine/src/bundle/build-options.ts';
+import type { BundleOptions } from '@glovebox/engine';
+
+type BuilderLayout = NonNullable<BundleOptions['layout']>;
 
 const root = new URL('../../', import.meta.url).pathname;
 export const esbuildBinary = join(root, `node_modules/@esbuild/linux-${process.arch}/bin/esbuild`);
