@@ -73,7 +73,12 @@ export async function openLocalEngine(
 }
 
 export async function openStore(config: Config, options: { inThread?: boolean } = {}): Promise<RunStore> {
-  const { openRunStore } = await import('@glovebox/store-sqlite');
+  const [{ openRunStore }, { openInstance }] = await Promise.all([
+    import('@glovebox/store-sqlite'),
+    import('@glovebox/artifact'),
+  ]);
+  // Makes the data directory where it is not there yet.
+  await openInstance(config.dataDir);
   return openRunStore(join(config.dataDir, 'glovebox.db'), options);
 }
 

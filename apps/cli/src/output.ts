@@ -73,7 +73,8 @@ export function errorText(error: ErrorData): string {
       lines.push(`  ${placeText(finding)}${printable(finding.message)} (${finding.rule})`);
   } else {
     const place = error.place ?? findings[0]?.place;
-    if (place) lines.push(`  at ${placeText({ place }).replace(/ $/, '')}`);
+    const at = place ? placeText({ place }).trim() : '';
+    if (at !== '') lines.push(`  at ${at}`);
   }
   const hint = error.hint;
   if (hint) lines.push(`  ${paint('cyan', 'hint', process.stderr)}: ${printable(hint)}`);

@@ -208,9 +208,10 @@ async function both<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
 async function readPackage(dir: string): Promise<NodePackage> {
   const read = await readNodePackage(dir);
   if (read.ok) return read.pkg;
+  const { findings } = read;
   throw new GloveboxError('PACKAGE_INVALID', {
-    ...fromFindings(read.findings),
-    message: `${dir} is not a valid node package.`,
+    ...fromFindings(findings),
+    ...(findings.length > 1 ? { message: `${dir} is not a valid node package: ${findings.length} findings.` } : {}),
   });
 }
 
