@@ -51,8 +51,10 @@ export function searchPath(env) {
 export function taskEnvironment(env) {
   const out = pick(env, (name) => everywhere.includes(name) || proxies.includes(name) || /^(XDG|GLOVEBOX)_/.test(name));
   out.PATH = searchPath(env).join(delimiter);
-  const registry = env.npm_config_registry ?? env.NPM_CONFIG_REGISTRY;
-  if (registry) out.npm_config_registry = registry;
+  for (const name of ['npm_config_registry', 'npm_config_userconfig']) {
+    const value = env[name] ?? env[name.toUpperCase()];
+    if (value) out[name] = value;
+  }
   // The registry adapter reads the file when it connects; no other process pays for it.
   const ca = env.GLOVEBOX_EXTRA_CA ?? env.NODE_EXTRA_CA_CERTS ?? env.npm_config_cafile;
   if (ca) out.GLOVEBOX_EXTRA_CA = ca;

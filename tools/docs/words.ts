@@ -27,7 +27,12 @@ export function foreignWords(root: string, file: string): string[] {
     ...machine.flatMap((path) =>
       found(new RegExp(`(?<![\\w.-])${RegExp.escape(path)}\\S*`, 'g'), 'a path of this machine'),
     ),
-    ...found(new RegExp(RegExp.escape(publicRegistry), 'g'), 'the host of a package registry; use the configured one'),
+    ...(mayNameIt.test(file)
+      ? []
+      : found(
+          new RegExp(RegExp.escape(publicRegistry), 'g'),
+          'the host of a package registry; use the configured one',
+        )),
     ...found(
       new RegExp(`\\b${['DES', 'IGN'].join('')}\\.md\\b|\\b${['STY', 'LE'].join('')}\\.md\\b`, 'g'),
       'a document that is not in this repository',
