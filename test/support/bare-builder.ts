@@ -10,11 +10,11 @@ import type { BundleOptions } from '@glovebox/engine';
 type BuilderLayout = NonNullable<BundleOptions['layout']>;
 
 const root = new URL('../../', import.meta.url).pathname;
-export const esbuildBinary = join(root, `node_modules/@esbuild/linux-${process.arch}/bin/esbuild`);
+const esbuildBinary = join(root, `node_modules/@esbuild/linux-${process.arch}/bin/esbuild`);
 
 export interface BareOptions {
-  /** In place of the builder: a program that gets the builder's arguments. */
-  program?: string;
+  /** The builder, of `builderProgram`, or a program that gets its arguments in its place. */
+  program: string;
   /** In place of esbuild. */
   esbuild?: string;
 }
@@ -32,7 +32,7 @@ export class BareBuilder implements CellDriver {
   lastEnd: CellEnd | undefined;
   readonly #options: BareOptions;
 
-  constructor(options: BareOptions = {}) {
+  constructor(options: BareOptions) {
     this.#options = options;
     mkdirSync(this.layout.sdk);
     writeFileSync(
@@ -47,8 +47,13 @@ export class BareBuilder implements CellDriver {
 
   boot(): Promise<Cell> {
     rmSync(this.layout.tree, { recursive: true, force: true });
-    const program = this.#options.program ?? builderProgram();
-    const args = [program, '--tree', this.layout.tree, '--esbuild', this.#options.esbuild ?? esbuildBinary];
+    const args = [
+      this.#options.program,
+      '--tree',
+      this.layout.tree,
+      '--esbuild',
+      this.#options.esbuild ?? esbuildBinary,
+    ];
     const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe', 'pipe'], env: {} });
     this.child = child;
     let cause: CellEnd['cause'] = 'self';
@@ -100,23 +105,17 @@ export class BareBuilder implements CellDriver {
   }
 }
 
-let program: string | undefined;
-
-/** The builder as it is put into an image: one CommonJS file. Made once in a process. */
-export function builderProgram(): string {
-  if (program === undefined) {
-    const dir = mkdtempSync(join(tmpdir(), 'builder-program-'));
-    process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
-    program = join(dir, 'builder.cjs');
-    execFileSync(esbuildBinary, [
-      join(root, 'packages/guest/src/builder.ts'),
-      '--bundle',
-      '--platform=node',
-      '--format=cjs',
-      '--target=node26',
-      '--log-level=warning',
-      `--outfile=${program}`,
-    ]);
-  }
+/** Make the builder in `dir` as it is put into an image: one CommonJS file. */
+export function builderProgram(dir: string): string {
+  const program = join(dir, 'builder.cjs');
+  execFileSync(esbuildBinary, [
+    join(root, 'packages/guest/src/builder.ts'),
+    '--bundle',
+    '--platform=node',
+    '--format=cjs',
+    '--target=node26',
+    '--log-level=warning',
+    `--outfile=${program}`,
+  ]);
   return program;
 }

@@ -4,18 +4,19 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Digest, Json } from '@glovebox/contract';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { BareBuilder } from '../../../../test/support/bare-builder.ts';
+import { BareBuilder, builderProgram } from '../../../../test/support/bare-builder.ts';
 import { packageTgz, tgz } from '../../../../test/support/tar-writer.ts';
 import { type BundleOptions, bundleNode } from './bundle-node.ts';
 
 const image = `sha256:${'0'.repeat(64)}` as Digest;
 
 const scratch = mkdtempSync(join(tmpdir(), 'bundle-node-'));
+const program = builderProgram(scratch);
 afterAll(() => rmSync(scratch, { recursive: true }));
 
 let builder: BareBuilder;
 beforeEach(() => {
-  builder = new BareBuilder();
+  builder = new BareBuilder({ program });
 });
 afterEach(() => builder.remove());
 
@@ -103,7 +104,7 @@ describe('a bundle', () => {
       'node_modules/dep': packageTgz('dep', '1.0.0', { 'index.js': 'module.exports = __filename;' }),
     };
     const first = await bundled(files, dependencies);
-    const second = new BareBuilder();
+    const second = new BareBuilder({ program });
     try {
       const again = await bundleNode(request(files, dependencies), { driver: second, image, layout: second.layout });
       expect(again).toMatchObject({ ok: true, bundleDigest: first.bundleDigest, metafile: first.metafile });
@@ -343,12 +344,12 @@ describe('a source that cannot be bundled', () => {
 });
 
 describe('a builder that goes wrong', () => {
-  const broken = async (options: ConstructorParameters<typeof BareBuilder>[0], more: Partial<BundleOptions> = {}) => {
+  const broken = async (options: { program?: string; esbuild?: string }, more: Partial<BundleOptions> = {}) => {
     builder.remove();
-    builder = new BareBuilder(options);
+    builder = new BareBuilder({ program, ...options });
     return bundle({ 'src/index.ts': 'export default 1' }, {}, more);
   };
-  const program = (text: string): string => {
+  const fake = (text: string): string => {
     const file = join(scratch, `${Math.random()}.cjs`);
     writeFileSync(file, `#!${process.execPath}\n${text}`, { mode: 0o755 });
     return file;
@@ -358,7 +359,7 @@ describe('a builder that goes wrong', () => {
   const hang = 'setInterval(() => {}, 1000);';
 
   it('is CELL_BOOT_FAILED when it dies before it asks', async () => {
-    await expect(broken({ program: program('console.error("no good"); process.exit(3)') })).rejects.toMatchObject({
+    await expect(broken({ program: fake('console.error("no good"); process.exit(3)') })).rejects.toMatchObject({
       code: 'CELL_BOOT_FAILED',
       message: expect.stringContaining('no good'),
     });
@@ -366,7 +367,7 @@ describe('a builder that goes wrong', () => {
 
   it('is CHANNEL_CORRUPTED when it writes something else to the channel', async () => {
     await expect(
-      broken({ program: program(`require('fs').writeSync(3, 'x'.repeat(1000)); ${hang}`) }),
+      broken({ program: fake(`require('fs').writeSync(3, 'x'.repeat(1000)); ${hang}`) }),
     ).rejects.toMatchObject({ code: 'CHANNEL_CORRUPTED' });
     expect(builder.lastEnd).toMatchObject({ cause: 'violation', exit: { signal: 'SIGKILL' } });
   });
@@ -374,7 +375,7 @@ describe('a builder that goes wrong', () => {
   it('is CELL_LOST when esbuild is not there or crashes', async () => {
     await expect(broken({ esbuild: '/nowhere/esbuild' })).rejects.toMatchObject({ code: 'CELL_LOST' });
     await expect(
-      broken({ esbuild: program(`${packet('0.28.2')} console.error("panic: x"); process.exit(2)`) }),
+      broken({ esbuild: fake(`${packet('0.28.2')} console.error("panic: x"); process.exit(2)`) }),
     ).rejects.toMatchObject({
       code: 'CELL_LOST',
       message: expect.stringContaining('panic: x'),
@@ -391,13 +392,13 @@ describe('a builder that goes wrong', () => {
     ['a list that claims four billion items', packet('0.28.2') + packet('\x01\0\0\0\x05\xff\xff\xff\xff')],
     ['a value that nests without end', packet('0.28.2') + packet(`\x01\0\0\0${'\x05\x01\0\0\0'.repeat(10_000)}`)],
   ])('is CHANNEL_CORRUPTED when the service says %s', async (_what, text) => {
-    await expect(broken({ esbuild: program(text + hang) })).rejects.toMatchObject({ code: 'CHANNEL_CORRUPTED' });
+    await expect(broken({ esbuild: fake(text + hang) })).rejects.toMatchObject({ code: 'CHANNEL_CORRUPTED' });
     expect(builder.lastEnd).toMatchObject({ exit: { signal: 'SIGKILL' } });
   });
 
   it('is stopped at the length of an answer that is too long', async () => {
     const text = `${packet('0.28.2')} require('fs').writeSync(1, Buffer.from([255, 255, 255, 127])); ${hang}`;
-    expect(await broken({ esbuild: program(text) })).toMatchObject({
+    expect(await broken({ esbuild: fake(text) })).toMatchObject({
       ok: false,
       findings: [{ rule: 'BUNDLE_TOO_LARGE' }],
     });
@@ -405,9 +406,9 @@ describe('a builder that goes wrong', () => {
 
   it('is stopped at its deadline, wherever it hangs', async () => {
     const timedOut = { ok: false, findings: [{ rule: 'BUILD_TIMED_OUT' }] };
-    expect(await broken({ program: program(hang) }, { deadlineMs: 300 })).toMatchObject(timedOut);
-    expect(await broken({ esbuild: program(hang) }, { deadlineMs: 1500 })).toMatchObject(timedOut);
-    expect(await broken({ esbuild: program(packet('0.28.2') + hang) }, { deadlineMs: 1500 })).toMatchObject(timedOut);
+    expect(await broken({ program: fake(hang) }, { deadlineMs: 300 })).toMatchObject(timedOut);
+    expect(await broken({ esbuild: fake(hang) }, { deadlineMs: 1500 })).toMatchObject(timedOut);
+    expect(await broken({ esbuild: fake(packet('0.28.2') + hang) }, { deadlineMs: 1500 })).toMatchObject(timedOut);
   });
 
   it('is CELL_LOST when something kills it midway', async () => {
@@ -443,7 +444,7 @@ describe('a builder that goes wrong', () => {
 
   it('leaves no descriptor of the channel to esbuild', async () => {
     const text = `require('fs').writeFileSync('${scratch}/seen', JSON.stringify({ fds: require('fs').readdirSync('/proc/self/fd').filter((fd) => { try { return require('fs').readlinkSync('/proc/self/fd/' + fd).startsWith('socket:') } catch {} }), env: process.env }));`;
-    await expect(broken({ esbuild: program(text) })).rejects.toMatchObject({ code: 'CELL_LOST' });
+    await expect(broken({ esbuild: fake(text) })).rejects.toMatchObject({ code: 'CELL_LOST' });
     const seen = JSON.parse(readFileSync(join(scratch, 'seen'), 'utf8')) as { fds: string[]; env: object };
     expect(seen.fds).toEqual(['0', '1', '2']);
     expect(Object.keys(seen.env).sort()).toEqual(['GOMAXPROCS', 'GOMEMLIMIT', 'HOME', 'LANG', 'TMPDIR', 'TZ']);
