@@ -18,14 +18,15 @@ export function foreignWords(root: string, file: string): string[] {
   if (notText.test(file) || file.endsWith('package-lock.json')) return [];
   const text = readFileSync(join(root, file), 'utf8');
   if (text.includes('\0')) return [];
-  const machine = sharedPlaces.includes(dirname(root)) ? [`${root}/`] : [`${root}/`, `${dirname(root)}/`];
+  // A clone right under the root, such as /src, has a path that says nothing by itself.
+  const machine = dirname(root) === '/' ? [] : [root, dirname(root)].filter((path) => !sharedPlaces.includes(path));
   const found = (pattern: RegExp, what: string) =>
     [...text.matchAll(pattern)].map(
       (match) => `${file}:${text.slice(0, match.index).split('\n').length}: ${what}: ${match[0].trim()}`,
     );
   return [
     ...machine.flatMap((path) =>
-      found(new RegExp(`(?<![\\w.-])${RegExp.escape(path)}\\S*`, 'g'), 'a path of this machine'),
+      found(new RegExp(`(?<![\\w.*}\\]-])${RegExp.escape(path)}/\\S*`, 'g'), 'a path of this machine'),
     ),
     ...(mayNameIt.test(file)
       ? []
