@@ -2,7 +2,7 @@ import { connectClient } from '@glovebox/channel';
 import { Attempt } from './harness/attempt.ts';
 import { fetchBundle } from './harness/bundle-loader.ts';
 import { Control } from './harness/control.ts';
-import { announceExit, refuseCodeFromStrings, refuseFetch } from './harness/guards.ts';
+import { announceExit, pinProcessEvents, refuseCodeFromStrings, refuseFetch } from './harness/guards.ts';
 import { Liveness } from './harness/liveness.ts';
 import { captureOutput } from './harness/output-capture.ts';
 import { monotonicMs } from './harness/primordials.ts';
@@ -23,6 +23,7 @@ async function runCell(exitNow: (code: number) => never): Promise<void> {
   control.flush();
 
   // While the host makes up its mind:
+  pinProcessEvents();
   refuseCodeFromStrings();
   refuseFetch();
 

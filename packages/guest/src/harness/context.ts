@@ -68,15 +68,17 @@ function createLog(stream: LogStream): NodeContext['log'] {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-async function sleep(cancellation: Cancellation, ms: unknown, options: unknown = {}): Promise<void> {
-  checkSleep(ms);
-  if (typeof options !== 'object' || options === null)
-    throw new PlainTypeError('ctx.clock.sleep: options must be an object');
-  const { signal } = options as { signal?: AbortSignal };
-  const aborted = signal === undefined ? undefined : abortedBy(signal);
-  if (cancellation.reason) throw cancellation.reason;
-  if (aborted) throw aborted.reason;
+/** Not an async function: one that returns a promise calls its `then`, whoever wrote that. */
+function sleep(cancellation: Cancellation, ms: unknown, options: unknown = {}): Promise<void> {
   return new PlainPromise((resolve, reject) => {
+    checkSleep(ms);
+    if (typeof options !== 'object' || options === null) {
+      throw new PlainTypeError('ctx.clock.sleep: options must be an object');
+    }
+    const { signal } = options as { signal?: AbortSignal };
+    const aborted = signal === undefined ? undefined : abortedBy(signal);
+    if (cancellation.reason) throw cancellation.reason;
+    if (aborted) throw aborted.reason;
     const timer = startTimer(() => {
       forget();
       resolve();

@@ -37,6 +37,14 @@ export function refuseFetch(): void {
   });
 }
 
+/**
+ * Node.js tells of an uncaught error by `process.emit` before anything else: one that throws itself would end the process
+ * before the error is told. A library may still replace it, on `process` alone.
+ */
+export function pinProcessEvents(): void {
+  defineProperty(process, 'emit', { configurable: true, writable: true, value: process.emit });
+}
+
 /** Tell of the end before the process ends: what the node logged, and that it was by its own call. */
 export function announceExit(onExit: (code: unknown) => void): void {
   const exit = process.exit.bind(process);

@@ -1,7 +1,7 @@
 import type { ClientStream } from '@glovebox/channel';
 import type { GuestLog } from '@glovebox/contract';
 import { type Control, paths } from './control.ts';
-import { quote, sliceText, utf8Bytes } from './primordials.ts';
+import { quote, sliceText, utf8Bytes, utf8Length } from './primordials.ts';
 
 const maxMessageLength = 64 * 1024;
 
@@ -28,9 +28,10 @@ export class LogStream {
   /** @param fieldsText JSON. Never throws. */
   write(source: GuestLog['source'], level: GuestLog['level'], message: string, fieldsText?: string): void {
     if (this.#closed || this.#sentBytes > this.#limitBytes) return;
+    const kept = cutMessage(message);
     const fields = fieldsText === undefined ? '' : `,"fields":${fieldsText}`;
-    const line = `{"source":"${source}","level":"${level}","message":${quote(cutMessage(message))}${fields}}\n`;
-    this.#sentBytes += line.length;
+    const line = `{"source":"${source}","level":"${level}","message":${quote(kept)}${fields}}\n`;
+    this.#sentBytes += utf8Length(kept) + (fieldsText === undefined ? 0 : utf8Length(fieldsText));
     try {
       this.#stream ??= this.#control.open('POST', paths.log);
       this.#handedOver = this.#stream.write(utf8Bytes(line));
