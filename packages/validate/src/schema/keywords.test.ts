@@ -134,6 +134,12 @@ const table: [string, Json, Json[], Json[]][] = [
   ],
   ['minItems and maxItems', { minItems: 1, maxItems: 2 }, [[1], [1, 2], 'x'], [[], [1, 2, 3]]],
   ['contains', { contains: { type: 'string' } }, [['a'], [1, 'a'], {}], [[], [1]]],
+  [
+    'contains beside prefixItems',
+    { contains: { type: 'string' }, prefixItems: [{ type: 'string' }] },
+    [['a']],
+    [[], [1]],
+  ],
   ['minContains 0', { contains: { type: 'string' }, minContains: 0 }, [[], [1]], []],
   [
     'minContains and maxContains',
