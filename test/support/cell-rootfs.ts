@@ -11,13 +11,20 @@ import { buildSync } from 'esbuild';
  * @param harness CommonJS that a run cell executes.
  */
 export function makeCellRootfs(path: string, harness: string): string {
-  for (const dir of ['dev', 'etc', 'glovebox', 'lib64', 'proc', 'tmp', 'usr/bin']) mkdirSync(join(path, dir), { recursive: true });
+  for (const dir of ['dev', 'etc', 'glovebox', 'lib64', 'proc', 'tmp', 'usr/bin'])
+    mkdirSync(join(path, dir), { recursive: true });
   chmodSync(join(path, 'tmp'), 0o1777);
   const node = realpathSync(process.execPath);
   place(node, join(path, cellPaths.node));
   for (const library of librariesOf(node)) place(realpathSync(library), join(path, library));
   const probe = new URL('../../packages/guest/src/probe.ts', import.meta.url).pathname;
-  buildSync({ entryPoints: [probe], outfile: join(path, cellPaths.probe), bundle: true, platform: 'node', format: 'cjs' });
+  buildSync({
+    entryPoints: [probe],
+    outfile: join(path, cellPaths.probe),
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+  });
   writeFileSync(join(path, cellPaths.sysprobe), assembleSysprobe(), { mode: 0o755 });
   setHarness(path, harness);
   return path;

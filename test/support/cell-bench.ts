@@ -1,0 +1,143 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Cell, type CellDriver, type CellEnd, planRunCell } from '@glovebox/cell';
+import { createOciDriver, type OciDriverOptions } from '@glovebox/cell-oci';
+import { type CellPlan, type Digest, type InstanceId, newCellId, newInstanceId } from '@glovebox/contract';
+import { makeCellRootfs } from './cell-rootfs.ts';
+import { type Residue, readResidue } from './residue.ts';
+
+/** Evaluates what it is sent over the channel; `say` answers a line of JSON. It is no part of the product. */
+const harness = `
+const net = process.getBuiltinModule('node:net');
+const channel = new net.Socket({ fd: 3, readable: true, writable: true });
+globalThis.say = (value) => channel.write(JSON.stringify(value) + '\\n');
+globalThis.require = require;
+let code = '';
+channel.on('data', (chunk) => {
+  code += chunk;
+  if (!code.endsWith('\\0')) return;
+  (0, eval)(code.slice(0, -1));
+  code = '';
+});
+channel.on('end', () => process.reallyExit(0));
+`;
+
+const MiB = 1024 * 1024;
+export const testImage = `sha256:${'0'.repeat(64)}` as Digest;
+
+export interface BenchCell extends Cell {
+  /** Evaluate in the cell, in its global scope. */
+  run(code: string): void;
+  /** The next line of JSON that the cell says, or how it ended. */
+  heard(): Promise<unknown>;
+  output(): string;
+}
+
+/** A real root directory, a real driver and a data directory of its own, for tests of cells. */
+export interface CellBench {
+  home: string;
+  instance: InstanceId;
+  runDirectory: string;
+  rootfs: string;
+  driver: CellDriver;
+  /** Another driver over the same directories. */
+  open(options?: Partial<OciDriverOptions>): CellDriver;
+  plan(limits?: Partial<CellPlan['limits']>, role?: CellPlan['role']): CellPlan;
+  boot(limits?: Partial<CellPlan['limits']>, driver?: CellDriver): Promise<BenchCell>;
+  residue(): Residue;
+  /** Kill what a failed test left alive, so that it does not fail the next one too. */
+  settle(): Promise<void>;
+  remove(): void;
+}
+
+export function openCellBench(given: Partial<OciDriverOptions> = {}): CellBench {
+  // As a data directory: only root can enter, so the cell's uid must reach its root some other way.
+  const home = mkdtempSync(join(tmpdir(), 'glovebox-cells-'));
+  const runDirectory = join(home, 'run');
+  const rootfs = makeCellRootfs(join(home, 'rootfs'), harness);
+  const instance = given.instance ?? newInstanceId();
+  const open = (options: Partial<OciDriverOptions> = {}): CellDriver =>
+    createOciDriver({ instance, runDirectory, rootfsOf: () => rootfs, ...given, ...options });
+  const driver = open();
+  const booted: Cell[] = [];
+  const plan: CellBench['plan'] = (limits = {}, role = 'run') => {
+    const base = planRunCell(testImage, {
+      cpu: 1,
+      memoryBytes: 128 * MiB,
+      pids: 64,
+      timeoutMs: 30_000,
+      outputBytes: MiB,
+      logBytes: MiB,
+      filesBytes: 0,
+      filesCount: 0,
+      scratchBytes: MiB,
+    });
+    return { ...base, role, limits: { ...base.limits, ...limits } };
+  };
+  return {
+    home,
+    instance,
+    runDirectory,
+    rootfs,
+    driver,
+    open,
+    plan,
+    boot: async (limits = {}, by = driver) => {
+      const cell = await by.boot(plan(limits), newCellId());
+      booted.push(cell);
+      return listen(cell);
+    },
+    settle: async () => {
+      for (const cell of booted.splice(0)) {
+        cell.kill('done');
+        await cell.ended;
+      }
+    },
+    residue: () => readResidue({ instance, runDirectory }),
+    remove: () => rmSync(home, { recursive: true, force: true }),
+  };
+}
+
+function listen(cell: Cell): BenchCell {
+  let output = '';
+  let text = '';
+  const lines: unknown[] = [];
+  const waiting: ((value: unknown) => void)[] = [];
+  const deliver = (value: unknown): void => {
+    const next = waiting.shift();
+    if (next === undefined) lines.push(value);
+    else next(value);
+  };
+  for (const stream of [cell.stdout, cell.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  }
+  cell.channel.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n')) {
+      deliver(JSON.parse(text.slice(0, end)));
+      text = text.slice(end + 1);
+    }
+  });
+  void cell.ended.then((end: CellEnd) => {
+    for (const next of waiting.splice(0)) next({ ended: end, output });
+  });
+  return Object.assign(Object.create(cell) as Cell, {
+    run: (code: string) => void cell.channel.write(`${code}\0`),
+    heard: () =>
+      new Promise<unknown>((resolve) => {
+        if (lines.length > 0) resolve(lines.shift());
+        else waiting.push(resolve);
+      }),
+    output: () => output,
+  });
+}
+
+/** Poll for a condition that another process brings about. */
+export async function eventually(condition: () => boolean, timeoutMs = 20_000): Promise<boolean> {
+  for (const end = Date.now() + timeoutMs; Date.now() < end; await sleep(20)) if (condition()) return true;
+  return condition();
+}
