@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 /** Whose things are counted. Without an instance: everything on this host, which other tests must then leave alone. */
 export interface ResidueScope {
@@ -47,6 +47,8 @@ export function readResidue(scope: ResidueScope): Residue {
     cgroups: listCellCgroups(matches, scope.instance === undefined),
     mounts: readFileSync('/proc/self/mountinfo', 'utf8')
       .split('\n')
+      // Other tests may mount at the same time; ours would show a root directory beside the run directory.
+      .filter((line) => scope.instance === undefined || line.includes(dirname(scope.runDirectory ?? '/run')))
       .flatMap((line) => line.split(' ')[4] ?? [])
       .sort(),
     namespaces: [...new Set((scope.instance === undefined ? pids : ours).flatMap(namespacesOf))].sort(),

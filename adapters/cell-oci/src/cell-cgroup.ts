@@ -117,7 +117,8 @@ function openCellCgroup(
       return {
         oomKills: readCounter(read('memory', first ? 'memory.oom_control' : 'memory.events'), 'oom_kill') ?? 0,
         memoryLimitHits: first
-          ? (number(read('memory', 'memory.failcnt')) ?? 0)
+          ? // Where swap is counted too its limit, which is the same, is met first.
+            (number(read('memory', 'memory.failcnt')) ?? 0) + (number(read('memory', 'memory.memsw.failcnt')) ?? 0)
           : (readCounter(read('memory', 'memory.events'), 'max') ?? 0),
         // The runtime's own cgroup, where version 1 counts the refusals, may be gone: then the peak has to tell.
         pidsLimitHit: hits > 0 || (shape === 'nested' && peakTasks !== null && peakTasks >= pidsMax),
