@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { LogRecord } from '@glovebox/contract';
+import type { CellDriver } from '@glovebox/cell';
+import type { CellRole, LogRecord } from '@glovebox/contract';
 import { type Engine, runTrial, type TrialEvents, type TrialResult } from '@glovebox/engine';
 import { createImageStore } from '@glovebox/image-rootfs';
 import { type DriverOverrides, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
@@ -14,6 +15,8 @@ const sharedImages = fileURLToPath(new URL('../../.cache/test-images', import.me
 export interface TestEngine {
   engine: Engine;
   dataDir: string;
+  /** The role of each cell that was booted, in order. */
+  boots: CellRole[];
   /** Write a node package of this source and run it. */
   run(source: NodeSource, options?: RunOptions): Promise<TestRun>;
   close(): Promise<void>;
@@ -22,6 +25,9 @@ export interface TestEngine {
 export interface RunOptions {
   input?: unknown;
   config?: unknown;
+  /** In place of `input`: the JSON text as it is. */
+  inputText?: string;
+  configText?: string;
   events?: TrialEvents;
   signal?: AbortSignal;
 }
@@ -40,30 +46,46 @@ export async function openTestEngine(overrides: DriverOverrides = {}): Promise<T
   const dataDir = join(dir, 'data');
   const config = { dataDir, runtime: 'auto', registry: undefined, extraCa: process.env.GLOVEBOX_EXTRA_CA };
   const local = await openLocalEngine(config, overrides, { imagesDir: sharedImages });
+  const boots: CellRole[] = [];
+  const engine: Engine = { ...local.engine, driver: counting(local.engine.driver, boots) };
   let packages = 0;
   return {
-    engine: local.engine,
+    engine,
     dataDir,
+    boots,
     async run(source, options = {}) {
       const packageDir = await writeNode(join(dir, `package-${packages++}`), source);
       const result = await runTrial(
-        local.engine,
+        engine,
         {
           project: 'default',
           actor: 'local:uid=0',
           packageDir,
-          inputText: JSON.stringify(options.input ?? {}),
-          configText: JSON.stringify(options.config ?? {}),
+          inputText: options.inputText ?? JSON.stringify(options.input ?? {}),
+          configText: options.configText ?? JSON.stringify(options.config ?? {}),
         },
         options.events,
         options.signal,
       );
-      const logs = (await local.engine.store.logs(result.attempt)).map(({ seq: _seq, ...record }) => record);
-      return { ...result, logs, file: (name) => readFileOf(local.engine, result, name) };
+      const logs = (await engine.store.logs(result.attempt)).map(({ seq: _seq, ...record }) => record);
+      return { ...result, logs, file: (name) => readFileOf(engine, result, name) };
     },
     async close() {
       await local.close();
       await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The same driver; what it boots is written down. */
+function counting(driver: CellDriver, boots: CellRole[]): CellDriver {
+  return {
+    name: driver.name,
+    inspect: (image) => driver.inspect(image),
+    sweep: () => driver.sweep(),
+    boot: (plan, id) => {
+      boots.push(plan.role);
+      return driver.boot(plan, id);
     },
   };
 }

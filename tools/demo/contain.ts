@@ -10,7 +10,7 @@ import type { Json } from '@glovebox/contract';
 import { type Engine, runTrial, type TrialResult } from '@glovebox/engine';
 import type { Config } from '../../apps/cli/src/config.ts';
 import { localActor, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
-import { differences, snapshotHost } from '../../test/support/residue.ts';
+import { differences, readResidue } from '../../test/support/residue.ts';
 import { encodingsOf } from './encodings.ts';
 import { type Sabotage, weakened } from './sabotage.ts';
 
@@ -81,7 +81,7 @@ export async function containAll(
       const weak = sabotage === trial.weakness ? weakened(sabotage, trap.dir) : {};
       const { engine, close } = await openLocalEngine(config, weak);
       try {
-        verdicts.push(await contain(engine, trial, trap));
+        verdicts.push(await contain(engine, join(config.dataDir, 'run'), trial, trap));
       } finally {
         await close();
       }
@@ -93,10 +93,11 @@ export async function containAll(
   return verdicts;
 }
 
-async function contain(engine: Engine, trial: Trial, trap: Trap): Promise<Verdict> {
+async function contain(engine: Engine, runDirectory: string, trial: Trial, trap: Trap): Promise<Verdict> {
   const packageDir = fileURLToPath(new URL(`./nodes/${trial.name}`, import.meta.url));
   const verdict = (contained: boolean, why: string): Verdict => ({ name: trial.name, contained, why });
-  const before = await snapshotHost();
+  const scope = { instance: engine.signer.instance, runDirectory };
+  const before = readResidue(scope);
   const abort = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const result = await runTrial(
@@ -121,7 +122,7 @@ async function contain(engine: Engine, trial: Trial, trap: Trap): Promise<Verdic
     abort.signal,
   );
   clearTimeout(timer);
-  const left = differences(before, await snapshotHost());
+  const left = differences(before, readResidue(scope));
   const attempt = (await engine.store.get('default', result.run))?.attempts.at(-1);
   const logs = await engine.store.logs(attempt?.id ?? '');
   const files = await Promise.all(result.files.map((file) => bytesOf(engine.blobs.read(file.digest))));
@@ -129,7 +130,7 @@ async function contain(engine: Engine, trial: Trial, trap: Trap): Promise<Verdic
   const leaked = encodingsOf(trap.canary).find(({ text }) => everything.includes(text));
   if (leaked) return verdict(false, `the canary came out (${leaked.name})`);
   if (!trial.states.includes(result.state))
-    return verdict(false, `it ended ${result.state}, not ${trial.states.join(' or ')}`);
+    return verdict(false, `it ended ${result.state} (${result.error?.message}), not ${trial.states.join(' or ')}`);
   const breach = trial.breach(result, trap);
   if (breach !== undefined) return verdict(false, breach);
   if (left.length > 0) return verdict(false, `it left ${left.join('; ')}`);

@@ -1,7 +1,6 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { openInstance, verifyReceipt } from '@glovebox/artifact';
@@ -85,8 +84,7 @@ function readFlags(): Sabotage | undefined {
 }
 
 async function profileAirports(engine: Engine): Promise<TrialResult> {
-  const data = dirname(createRequire(import.meta.url).resolve('vega-datasets/package.json'));
-  const csv = await readFile(join(data, 'data', 'airports.csv'), 'utf8');
+  const csv = await readFile(join(root, 'node_modules', 'vega-datasets', 'data', 'airports.csv'), 'utf8');
   const result = await runTrial(
     engine,
     {

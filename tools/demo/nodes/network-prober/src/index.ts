@@ -56,7 +56,7 @@ export default defineNode<Input, object, object>(async (ctx) => {
       new Promise((resolve, reject) => {
         const server = net.createServer();
         server.once('error', reject);
-        server.listen(0, '127.0.0.1', () => resolve(server.close()));
+        server.listen(0, () => resolve(server.close()));
       }),
     interfaces: async () => {
       const outside = Object.keys(os.networkInterfaces()).filter((name) => name !== 'lo');
