@@ -23,7 +23,8 @@ const clean: { [path: string]: string } = {
   'packages/sdk/package.json': member('sdk', []),
   'packages/sdk/src/index.ts': 'export const defineNode = 1;\n',
   'packages/cell/package.json': member('cell', ['contract']),
-  'packages/cell/src/index.ts': "import { id } from '@glovebox/contract';\nexport const cell = id;\n",
+  'packages/cell/src/index.ts':
+    "import { id } from '@glovebox/contract';\nexport const cell = id;\nexport const size = ({ process }: { process: { env: string[] } }) => process.env.length;\n",
   'packages/guest/package.json': member('guest', ['channel', 'contract', 'sdk']),
   'packages/guest/src/index.ts':
     "import type { Wire } from '@glovebox/channel';\nimport { defineNode } from '@glovebox/sdk';\nimport type { id } from '@glovebox/contract';\nimport { most } from '@glovebox/contract/build-limits';\nprocess.getBuiltinModule('node:http');\nexport const load = (path: string) => import(path);\n",
@@ -34,7 +35,8 @@ const clean: { [path: string]: string } = {
   'adapters/cell-oci/src/index.ts':
     "import { spawn } from 'node:child_process';\nimport { cell } from '@glovebox/cell';\nimport { id } from '@glovebox/contract';\nspawn('true', [String(cell + id)]);\n",
   'adapters/image-rootfs/package.json': member('image-rootfs', ['guest']),
-  'adapters/image-rootfs/src/index.ts': "export const entry = import.meta.resolve('@glovebox/guest');\n",
+  'adapters/image-rootfs/src/index.ts':
+    "const installed = (name: string) => import.meta.resolve(name);\nexport const entry = installed('@glovebox/guest');\n",
   'adapters/store-sqlite/package.json': member('store-sqlite', []),
   'adapters/store-sqlite/src/index.ts': "export { DatabaseSync } from 'node:sqlite';\n",
   'apps/cli/package.json': member('cli', ['cell-oci', 'engine']),
@@ -43,7 +45,7 @@ const clean: { [path: string]: string } = {
   'apps/cli/src/config.ts': 'export const home = process.env.HOME;\n',
   'test/support/tar.ts': 'export const tar = 1;\n',
   'tools/demo.ts':
-    "import { spawn } from 'node:child_process';\nimport { cell } from '@glovebox/cell';\nspawn('true', [String(cell), process.env.HOME ?? '']);\n",
+    "import { spawn } from 'node:child_process';\nimport { cell } from '@glovebox/cell';\nimport { home } from '../apps/cli/src/config.ts';\nspawn('true', [String(cell), home, process.env.HOME ?? '']);\n",
 };
 
 const made: string[] = [];

@@ -1,5 +1,5 @@
 import { builtinModules } from 'node:module';
-import { type Expression, parseSync, Visitor } from 'oxc-parser';
+import { type Expression, type Program, parseSync, Visitor } from 'oxc-parser';
 
 /** One thing that a file reaches for outside itself. Lines count from 1. */
 export type Reference =
@@ -54,6 +54,9 @@ export function references(file: string, text: string): Reference[] {
     parsed.module.staticImports.flatMap(({ entries }) => entries.map((entry) => entry.localName.value)),
   );
 
+  const shadows = parameterScopes(parsed.program, 'process');
+  const isShadowed = (at: number) => shadows.some(({ start, end }) => start <= at && at < end);
+
   new Visitor({
     ImportExpression: ({ source, start }) => load(source, start),
     TSImportType: ({ source, start }) => add(source.value, true, start),
@@ -64,12 +67,13 @@ export function references(file: string, text: string): Reference[] {
           ? callee.name
           : memberOf(callee, 'process')?.replace(/^(?!getBuiltinModule$).*$/, '');
       if (name && moduleLoaders.includes(name)) load(argument, start);
-      const resolves = callee.type === 'MemberExpression' && nameOf(callee.property) === 'resolve';
+      // However a package is resolved (import.meta.resolve, require.resolve, a helper): its name is passed as it stands.
       const specifier = literal(argument);
-      if (resolves && specifier?.startsWith('@')) add(specifier, false, start);
+      if (specifier && /^@glovebox\/\w/.test(specifier)) add(specifier, false, start);
     },
     MemberExpression(node) {
-      if (memberOf(node, 'process') === 'env') found.push({ kind: 'environment', line: lineAt(node.start) });
+      if (memberOf(node, 'process') === 'env' && !isShadowed(node.start))
+        found.push({ kind: 'environment', line: lineAt(node.start) });
       const name = memberOf(node, 'globalThis');
       if (name && networkGlobals.includes(name)) found.push({ kind: 'network-global', name, line: lineAt(node.start) });
     },
@@ -97,6 +101,37 @@ export function references(file: string, text: string): Reference[] {
     if (callee.type === 'Identifier' && networkGlobals.includes(callee.name) && !bound.has(callee.name)) {
       found.push({ kind: 'network-global', name: callee.name, line: lineAt(start) });
     }
+  }
+}
+
+/** Where a parameter of that name, or a part of one, hides the global. */
+function parameterScopes(program: Program, name: string): { start: number; end: number }[] {
+  const scopes: { start: number; end: number }[] = [];
+  const note = (node: { params: readonly unknown[]; start: number; end: number }) => {
+    if (node.params.some((param) => binds(param, name))) scopes.push(node);
+  };
+  new Visitor({ ArrowFunctionExpression: note, FunctionDeclaration: note, FunctionExpression: note }).visit(program);
+  return scopes;
+}
+
+function binds(pattern: unknown, name: string): boolean {
+  if (typeof pattern !== 'object' || pattern === null) return false;
+  const node = pattern as { type?: string; name?: string; [key: string]: unknown };
+  switch (node.type) {
+    case 'Identifier':
+      return node.name === name;
+    case 'ObjectPattern':
+      return (node.properties as { value?: unknown; argument?: unknown }[]).some((each) =>
+        binds(each.value ?? each.argument, name),
+      );
+    case 'ArrayPattern':
+      return (node.elements as unknown[]).some((each) => binds(each, name));
+    case 'AssignmentPattern':
+      return binds(node.left, name);
+    case 'RestElement':
+      return binds(node.argument, name);
+    default:
+      return false;
   }
 }
 
