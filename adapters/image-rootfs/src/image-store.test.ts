@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import {
   chmodSync,
+  chownSync,
   cpSync,
   existsSync,
   lstatSync,
@@ -164,6 +165,31 @@ describe('the images', () => {
     expect(third[1]).not.toBe(first[1]);
   });
 
+  it('made of the real sources have the same digests in a clone elsewhere', async () => {
+    const packages = join(import.meta.dirname, '../../../packages');
+    const clone = join(home, 'clone');
+    mkdirSync(join(clone, 'node_modules/@glovebox'), { recursive: true });
+    for (const name of readdirSync(packages)) {
+      cpSync(join(packages, name), join(clone, 'packages', name), { recursive: true });
+      symlinkSync(join(clone, 'packages', name), join(clone, 'node_modules/@glovebox', name));
+    }
+    const guest = join(clone, 'packages/guest/src');
+    const sources = {
+      harness: join(guest, 'harness.ts'),
+      probe: join(guest, 'probe.ts'),
+      builder: join(guest, 'builder.ts'),
+      sdk: join(clone, 'packages/sdk/src/index.ts'),
+    };
+    const here = await createImageStore({ dataDir: join(home, 'here'), node: small }).build({});
+    const there = createImageStore({ dataDir: join(home, 'there'), node: small, sources });
+    expect(digests(await there.build({}))).toEqual(digests(here));
+    expect(await createImageStore({ dataDir: join(home, 'here'), node: small, sources }).current('builder')).toEqual(
+      here[1],
+    );
+    writeFileSync(sources.probe, `${readFileSync(sources.probe, 'utf8')}\nconsole.log('changed');\n`);
+    expect(await failure(there.current('runtime'))).toMatchObject({ code: 'IMAGE_MISSING' });
+  });
+
   it('are OCI images: the digest is that of the config, and each layer digest is that of what GNU tar makes of the layer', async () => {
     const store = createImageStore(optionsFor('data'));
     const [, builder] = await store.build({});
@@ -283,6 +309,13 @@ describe('verification', () => {
     ['a changed byte', (image) => rewrite(join(image, 'rootfs/usr/bin/node'), (bytes) => bytes.fill(1, 200, 201))],
     ['a changed mode', (image) => chmodSync(join(image, 'rootfs/usr/bin/node'), 0o4755)],
     ['a changed mode of a directory', (image) => chmodSync(join(image, 'rootfs/glovebox'), 0o777)],
+    [
+      'a changed owner',
+      (image) =>
+        process.getuid?.() === 0
+          ? chownSync(join(image, 'rootfs/usr/bin/node'), 1, 1)
+          : chmodSync(join(image, 'rootfs/usr/bin/node'), 0o755),
+    ],
     ['a removed file', (image) => rmSync(join(image, 'rootfs/glovebox/probe.cjs'))],
     ['an added file', (image) => writeFileSync(join(image, 'rootfs/glovebox/extra.cjs'), '')],
     ['an added link', (image) => symlinkSync('/', join(image, 'rootfs/tmp/root'))],
