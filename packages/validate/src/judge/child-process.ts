@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { GloveboxError } from '@glovebox/contract';
 import { parseAnswer } from './answer.ts';
 import { encodeFrame, type Frame, FrameReader } from './frames.ts';
+import { type JudgeProgram, judgeProgram } from './program.ts';
 import { type Answer, answerLimits, type Request } from './protocol.ts';
 
 /**
@@ -13,6 +14,11 @@ import { type Answer, answerLimits, type Request } from './protocol.ts';
  */
 export const deadlines = { operationMs: 5000, perKiBMs: 1, startMs: 20_000 } as const;
 const heapMiB = 128;
+const cpuSeconds = 120;
+const limits = `ulimit -c 0 && ulimit -f 0 && ulimit -t ${cpuSeconds} && unset PWD && exec "$@"`;
+
+/** Found once: it does not change while this process lives. */
+let program: Promise<JudgeProgram> | undefined;
 
 interface Call {
   request: Request;
@@ -29,7 +35,7 @@ interface Call {
  * It keeps the parent's event loop alive only while a request is under way.
  */
 export class JudgeChild {
-  readonly #process: ChildProcess;
+  #process: ChildProcess | undefined;
   readonly #reader = new FrameReader(answerLimits);
   readonly #waiting: Call[] = [];
   #current: Call | undefined;
@@ -37,20 +43,32 @@ export class JudgeChild {
   #dead: GloveboxError | undefined;
 
   constructor() {
+    program ??= judgeProgram();
+    program.then((found) => this.#start(found));
+  }
+
+  #start(found: JudgeProgram): void {
+    if (this.#dead !== undefined) return;
     // Descriptors 0 and 1 and nothing else: no environment, no working directory of the parent, no message channel.
-    this.#process = spawn(process.execPath, childArguments(), { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
-    this.#process.on('error', (cause) =>
-      this.#end(new GloveboxError('HOST_UNSUPPORTED', { message: 'no child process could be started', cause })),
+    // The shell sets limits that Node.js cannot set, and becomes the child: no core of a crash is left with somebody's
+    // values in it, no file is written, and one that loops when its parent has died ends all the same.
+    const child = spawn('/bin/sh', ['-c', limits, 'sh', process.execPath, ...childArguments(found)], {
+      cwd: '/',
+      env: {},
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+    this.#process = child;
+    child.on('error', (cause) =>
+      this.#end(new GloveboxError('HOST_UNSUPPORTED', { message: 'No child process could be started.', cause })),
     );
-    this.#process.on('exit', (code, signal) =>
-      this.#end(tooCostly(`the check died of ${signal ?? `exit status ${code}`}`)),
-    );
-    this.#process.stdin?.on('error', () => undefined);
-    this.#process.stdout?.on('data', (chunk: Buffer) => this.#receive(chunk));
-    this.#process.stdout?.on('error', () => undefined);
-    this.#process.unref();
+    child.on('exit', (code, signal) => this.#end(tooCostly(`the check died of ${signal ?? `exit status ${code}`}`)));
+    child.stdin.on('error', () => undefined);
+    child.stdout.on('data', (chunk: Buffer) => this.#receive(chunk));
+    child.stdout.on('error', () => undefined);
+    child.unref();
     this.#socket('stdin')?.unref();
     this.#socket('stdout')?.unref();
+    if (this.#current !== undefined) this.#send(this.#current);
   }
 
   call(
@@ -79,12 +97,16 @@ export class JudgeChild {
       return;
     }
     this.#current = call;
-    this.#socket('stdout')?.ref();
     this.#timer = setTimeout(
       () => this.#end(tooCostly(`it was not done after ${Math.round(call.deadlineMs)} ms`)),
       call.deadlineMs,
     );
-    for (const part of encodeFrame(call.request, call.body)) this.#process.stdin?.write(part);
+    if (this.#process !== undefined) this.#send(call);
+  }
+
+  #send({ request, body }: Call): void {
+    this.#socket('stdout')?.ref();
+    for (const part of encodeFrame(request, body)) this.#process?.stdin?.write(part);
   }
 
   #receive(chunk: Buffer): void {
@@ -111,7 +133,7 @@ export class JudgeChild {
     if (this.#dead !== undefined) return;
     this.#dead = error;
     clearTimeout(this.#timer);
-    this.#process.kill('SIGKILL');
+    this.#process?.kill('SIGKILL');
     this.#socket('stdin')?.destroy();
     this.#socket('stdout')?.destroy();
     const calls = this.#current === undefined ? this.#waiting : [this.#current, ...this.#waiting];
@@ -122,25 +144,22 @@ export class JudgeChild {
 
   #socket(name: 'stdin' | 'stdout'): Socket | undefined {
     // Pipes of a child are sockets of the net module, which its types do not say.
-    return (this.#process[name] ?? undefined) as Socket | undefined;
+    return (this.#process?.[name] ?? undefined) as Socket | undefined;
   }
 }
 
-function childArguments(): string[] {
-  // Sources run as they are in a clone, and compiled where they were packed.
-  const entry = import.meta.filename.endsWith('.ts') ? './child.ts' : './child.js';
-  const sources = dirname(import.meta.dirname);
+function childArguments({ entry, directory }: JudgeProgram): string[] {
   const engine = import.meta.resolve('re2js');
   return [
     `--max-old-space-size=${heapMiB}`,
     '--max-semi-space-size=8',
     '--disallow-code-generation-from-strings',
     '--permission',
-    `--allow-fs-read=${sources}/`,
+    `--allow-fs-read=${directory}/`,
     `--allow-fs-read=${dirname(dirname(fileURLToPath(engine)))}/`,
     '--no-experimental-ffi',
     '--disable-warning=ExperimentalWarning',
-    fileURLToPath(new URL(entry, import.meta.url)),
+    entry,
     engine,
   ];
 }
