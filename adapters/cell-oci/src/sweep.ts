@@ -44,8 +44,9 @@ export async function sweepHost(context: SweepContext): Promise<SweepReport> {
   for (const text of listCellNames(hierarchies)) {
     const name = parseOwnedName(text);
     if (!mayRemove(text, name)) continue;
-    removed.processes += await killAll(hierarchies, text);
-    removed.cgroups += removeCgroups(hierarchies, text).removed;
+    const gone = await removeDeadCell(hierarchies, text);
+    removed.processes += gone.processes;
+    removed.cgroups += gone.cgroups;
     cells.add(name.cell);
   }
 
@@ -77,21 +78,21 @@ function isAbandoned(context: SweepContext, name: OwnedName): boolean {
   return judgeOwner(name) === 'dead';
 }
 
-/** @returns how many processes there were. */
-async function killAll(hierarchies: CgroupHierarchies, name: string): Promise<number> {
+/** Kill and remove until nothing is left or the patience ends: the kernel lets a cgroup go some time after its last process. */
+async function removeDeadCell(
+  hierarchies: CgroupHierarchies,
+  name: string,
+): Promise<{ processes: number; cgroups: number }> {
   const seen = new Set<number>();
   const started = performance.now();
-  for (;;) {
+  for (let cgroups = 0; ; await sleep(5)) {
     for (const pid of listProcesses(hierarchies, name)) seen.add(pid);
-    if (killProcesses(hierarchies, name) === 0 && removable(hierarchies, name)) return seen.size;
-    if (performance.now() - started > patienceMs) return seen.size;
-    await sleep(5);
+    killProcesses(hierarchies, name);
+    const { removed, left } = removeCgroups(hierarchies, name);
+    cgroups += removed;
+    if (left === 0 || performance.now() - started > patienceMs) return { processes: seen.size, cgroups };
   }
 }
-
-/** The kernel lets a cgroup go some time after its last process. */
-const removable = (hierarchies: CgroupHierarchies, name: string): boolean =>
-  listProcesses(hierarchies, name).length === 0;
 
 function listFolders(runDirectory: string): string[] {
   try {
