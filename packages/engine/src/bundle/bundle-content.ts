@@ -5,7 +5,7 @@ import { buildLimits } from '@glovebox/contract/build-limits';
 import { z } from 'zod';
 import type { NodePackage } from '../ports.ts';
 import { fileTypeHint, supportedFileTypes } from './build-findings.ts';
-import { type BuilderLayout, bundleFile, sdkPath } from './build-options.ts';
+import { type BuilderLayout, bundleEntry, bundleFile, sdkPath } from './build-options.ts';
 import { printable } from './printable.ts';
 
 const importRecord = z.looseObject({ path: z.string(), kind: z.string(), external: z.boolean().optional() });
@@ -57,11 +57,12 @@ export function checkBundleContent(
         findings.push(refusedType(origin, path, type));
       }
     }
-    for (const { path: target, kind, external } of input.imports) {
-      // A require or import() in a try block may name what is not there; it fails at run time, as its caller expects.
-      if (external && kind === 'import-statement' && !isBuiltin(target) && target !== '<runtime>') {
-        findings.push(notBuiltIn(path, target));
-      }
+  }
+  // By the output, not by the inputs: there an import of which only types are used counts as external, and is dropped.
+  for (const { path: target, kind, external } of metafile.outputs[bundleFile]?.imports ?? []) {
+    // A require or import() in a try block may name what is not there; it fails at run time, as its caller expects.
+    if (external && kind === 'import-statement' && !isBuiltin(target) && target !== '<runtime>') {
+      findings.push(notBuiltIn(importerOf(target, metafile), target));
     }
   }
   for (const output of Object.keys(metafile.outputs)) {
@@ -83,6 +84,14 @@ function originOf(path: string, authorFiles: ReadonlyMap<string, Uint8Array>, lo
   const components = path.slice(nameStart).split('/');
   const name = components.slice(0, components[0]?.startsWith('@') ? 2 : 1).join('/');
   return locked.has(path.slice(0, nameStart) + name) ? 'dependency' : 'unknown';
+}
+
+/** The first input that imports it. */
+function importerOf(target: string, metafile: Metafile): string {
+  const importers = Object.entries(metafile.inputs).filter(([, { imports }]) =>
+    imports.some(({ path, external, kind }) => path === target && external && kind === 'import-statement'),
+  );
+  return importers[0]?.[0] ?? bundleEntry;
 }
 
 function foreign(path: string): Finding {

@@ -98,6 +98,21 @@ describe('a bundle', () => {
     expect(result).toMatchObject({ warnings: [], end: { cause: 'done' } });
   });
 
+  it('has nothing of an import of which only types are used, and refuses what it would have to load', async () => {
+    const types = {
+      'src/index.ts':
+        "import { NodeContext } from '@glovebox/sdk';\nimport { Row } from './row';\nimport { X } from 'types-of-something';\nexport default (ctx: NodeContext, row: Row, x: X) => 1;",
+      'src/row.ts': "import { NodeContext } from '@glovebox/sdk'; export type Row = NodeContext;",
+    };
+    expect((await bundled(types)).text).not.toContain('import { NodeContext');
+    const found = await findings({
+      ...types,
+      'src/index.ts': "import './other.ts'; export default 1;",
+      'src/other.ts': "import { Row } from './row';\nimport 'https://example.com/x.js';\nexport const row = {} as Row;",
+    });
+    expect(found).toMatchObject([{ rule: 'BUILD_FAILED', place: { file: 'src/other.ts' } }]);
+  });
+
   it('has the same bytes again, and no path of this host in it', async () => {
     const files = { 'src/index.ts': "import dep from 'dep'; export default () => [dep, import.meta.url];" };
     const dependencies = {
