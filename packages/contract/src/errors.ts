@@ -1,6 +1,8 @@
 import { type ErrorCode, errorCatalogue } from './error-catalogue.ts';
 import type { Json } from './json.ts';
 
+export { errorCatalogue };
+
 /** Where a problem is. `path` is a JSON Pointer in `file` (or in the named input); lines and columns count from 1. */
 export interface Place {
   file?: string;

@@ -1,4 +1,5 @@
-import { type ErrorCode, errorCatalogue, type Finding, type Place } from '@glovebox/contract';
+import type { ErrorCode, Finding, Place } from '@glovebox/contract';
+import { errorCatalogue } from '@glovebox/contract/errors';
 
 const maxFindings = 200;
 

@@ -1,10 +1,12 @@
 export { locateFindings } from './json/read.ts';
 export { openJudge } from './judge/open.ts';
 export type { OpenJudge, ValueJudge } from './judge/port.ts';
-export type { LockedPackage, NodePackage, ReadResult } from './node-package.ts';
+export {
+  type LockedPackage,
+  type NodePackage,
+  type ReadOptions,
+  type ReadResult,
+  readNodePackage,
+} from './node-package.ts';
 export { packageLimits } from './package/limits.ts';
-export { type ReadOptions, readNodePackage } from './package/read.ts';
-export { type CompileResult, compileSchema, keywordNames } from './schema/compile.ts';
-export { evaluateSchema } from './schema/evaluate.ts';
-export { schemaLimits } from './schema/limits.ts';
-export type { Misfit, SchemaProblem } from './schema/problem.ts';
+export { nearest } from './suggest.ts';

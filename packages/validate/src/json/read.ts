@@ -1,5 +1,4 @@
 import type { ErrorCode, Finding, Json, JsonLimits } from '@glovebox/contract';
-import { formatSize } from '@glovebox/contract';
 import type { Findings } from '../findings.ts';
 import { inspectJson } from './inspect.ts';
 import { locate, position } from './place.ts';
@@ -25,7 +24,7 @@ export function readJsonFile(
   findings: Findings,
 ): JsonFile | undefined {
   if (bytes.length > limits.maxBytes) {
-    findings.error(rule, `${file} is ${formatSize(bytes.length)}; at most ${formatSize(limits.maxBytes)}`, { file });
+    findings.error(rule, `${file} has ${bytes.length} bytes; at most ${limits.maxBytes}`, { file });
     return undefined;
   }
   const text = decodeUtf8(bytes);

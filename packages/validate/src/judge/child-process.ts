@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { GloveboxError } from '@glovebox/contract';
+import { GloveboxError } from '@glovebox/contract/errors';
 import { parseAnswer } from './answer.ts';
 import { encodeFrame, type Frame, FrameReader } from './frames.ts';
 import { type JudgeProgram, judgeProgram } from './program.ts';

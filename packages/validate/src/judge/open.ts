@@ -1,4 +1,5 @@
-import { type ErrorCode, errorCatalogue, type Finding, GloveboxError, type Json } from '@glovebox/contract';
+import type { ErrorCode, Finding, Json } from '@glovebox/contract';
+import { errorCatalogue, GloveboxError } from '@glovebox/contract/errors';
 import { schemaLimits } from '../schema/limits.ts';
 import type { SchemaProblem } from '../schema/problem.ts';
 import { deadlines, JudgeChild } from './child-process.ts';

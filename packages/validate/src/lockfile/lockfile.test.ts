@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { findingsOf, goodPackageJson, packageDirectory, told } from '../../test/kit.ts';
-import { readNodePackage } from '../package/read.ts';
+import { readNodePackage } from '../node-package.ts';
 
 const sha512 = (text: string) => `sha512-${createHash('sha512').update(text).digest('base64')}`;
 const entry = (version: string, more: object = {}) => ({ version, integrity: sha512(version), ...more });

@@ -1,7 +1,7 @@
 import { manifestLimits } from '@glovebox/contract';
 import { describe, expect, it } from 'vitest';
 import { findingsOf, goodManifest, packageDirectory, told } from '../../test/kit.ts';
-import { readNodePackage } from './read.ts';
+import { readNodePackage } from '../node-package.ts';
 
 const withManifest = (text: string | Uint8Array) => readNodePackage(packageDirectory({ 'node.json': text }));
 const withFields = (fields: object) => withManifest(JSON.stringify({ ...goodManifest, ...fields }));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { findingsOf, goodManifest, goodPackageJson, packageDirectory, told } from '../../test/kit.ts';
+import { readNodePackage } from '../node-package.ts';
 import { isSemver } from './package-json.ts';
-import { readNodePackage } from './read.ts';
 
 const withFields = (fields: object, files: { [path: string]: string } = {}) =>
   readNodePackage(packageDirectory({ 'package.json': JSON.stringify({ ...goodPackageJson, ...fields }), ...files }));

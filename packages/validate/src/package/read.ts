@@ -1,6 +1,6 @@
 import { Findings } from '../findings.ts';
-import { cellPlatform, type Platform } from '../lockfile/platform.ts';
-import type { LockedPackage, ReadResult } from '../node-package.ts';
+import { cellPlatform } from '../lockfile/platform.ts';
+import type { LockedPackage, ReadOptions, ReadResult } from '../node-package.ts';
 import { requiredFiles } from './limits.ts';
 import { manifestFile, readManifest } from './manifest.ts';
 import { type PackageJson, packageJsonFile, readPackageJson } from './package-json.ts';
@@ -16,21 +16,8 @@ const foreignLockfiles = ['npm-shrinkwrap.json', 'yarn.lock', 'pnpm-lock.yaml', 
 /** Files that would tell package managers where to fetch from, and what to run. */
 const managerSettings = ['.npmrc', '.yarnrc', '.yarnrc.yml', '.pnpmfile.cjs', 'pnpm-workspace.yaml', 'bunfig.toml'];
 
-export interface ReadOptions {
-  /** Base URLs, without a slash at the end, whose archives a lockfile may name beside npm's own. Nothing is fetched here. */
-  registries?: readonly string[];
-  /** What the dependencies are for. The cell's own platform where left out. */
-  platform?: Platform;
-}
-
-/**
- * Read a node package from a directory and check everything that can be told without running or compiling a byte of it:
- * its files, package.json, the lockfile, node.json. The author's schemas and sources are only read.
- *
- * The bytes are one snapshot: what is checked here is what is built later, whatever happens to the directory meanwhile.
- * All findings come at once. Time and memory are bounded by packageLimits, whatever the directory holds.
- */
-export async function readNodePackage(dir: string, options: ReadOptions = {}): Promise<ReadResult> {
+/** See the function of this name in the package's index. */
+export async function readNodePackage(dir: string, options: ReadOptions): Promise<ReadResult> {
   const findings = new Findings();
   const { complete, files, seen, ignored } = readTree(dir, findings);
 

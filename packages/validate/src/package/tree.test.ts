@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { findingsOf, packageDirectory, temporaryDirectory, told } from '../../test/kit.ts';
 import type { ReadResult } from '../node-package.ts';
-import { readNodePackage } from './read.ts';
+import { readNodePackage } from '../node-package.ts';
 
 const isRoot = process.getuid?.() === 0;
 
