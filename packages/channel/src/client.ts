@@ -1,10 +1,9 @@
-import type { Duplex } from 'node:stream';
 import type { ChannelClient, ChannelLimits, ClientStream, ConnectClient, RequestHead, ResponseHead } from './api.ts';
 import { Connection } from './connection.ts';
 import { ChannelError } from './errors.ts';
 import { encodeRequestHead } from './head.ts';
 import { defaultChannelLimits, limitRanges, resolveLimits } from './limits.ts';
-import { pinMethods } from './pin.ts';
+import { pinTransport, pinView } from './pin.ts';
 import { min } from './primordials.ts';
 import { defer } from './promises.ts';
 import { Stream } from './stream.ts';
@@ -20,7 +19,7 @@ export const connectClient: ConnectClient = (transport, limits) => {
     connectionWindowBytes: limits?.connectionWindowBytes ?? roomForAll(limits),
   });
   pinTransport(transport);
-  const connection = new Connection('client', transport, resolved);
+  const connection = new Connection('client', transport, resolved, { seal: pinView });
   const client: ChannelClient = {
     open: (head) => openStream(connection, head),
     flush: () => connection.flush(),
@@ -66,17 +65,4 @@ function openStream(connection: Connection, head: RequestHead): ClientStream {
     end: () => stream.end(),
     reset: (reason) => stream.reset(reason),
   };
-}
-
-/** The transport, and what the streams of Node.js keep their state and their handle in. */
-function pinTransport(transport: Duplex): void {
-  const inner = transport as unknown as { _readableState?: unknown; _writableState?: unknown; _handle?: unknown };
-  pinMethods(transport);
-  if (isObject(inner._readableState)) pinMethods(inner._readableState);
-  if (isObject(inner._writableState)) pinMethods(inner._writableState);
-  if (isObject(inner._handle)) pinMethods(inner._handle);
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

@@ -38,6 +38,13 @@ export interface StreamTaker {
   announce(stream: Stream): void;
 }
 
+export interface ConnectionExtras {
+  /** A server's. */
+  taker?: StreamTaker;
+  /** What to do to a view before it is handed to the transport. */
+  seal?: (view: Uint8Array) => void;
+}
+
 /**
  * One end of a connection: takes frames, keeps the rules, ends. `Sender` has the other direction. Both ends are the same
  * code; they differ where a role is named.
@@ -66,16 +73,16 @@ export class Connection implements FrameSink {
   #pauseTimer: unknown;
   #lingerTimer: unknown;
 
-  constructor(role: Role, transport: Duplex, limits: ChannelLimits, taker?: StreamTaker) {
+  constructor(role: Role, transport: Duplex, limits: ChannelLimits, extras: ConnectionExtras) {
     this.#role = role;
     this.#transport = transport;
     this.#limits = limits;
-    this.#taker = taker;
+    this.#taker = extras.taker;
     this.ended = this.#ended.promise;
     this.#decoder = new FrameDecoder(role, limits, this);
     this.#streams = new StreamTable(limits.maxStreams);
     this.#received = new ReceiveCredit(limits);
-    this.#sender = new Sender(role, transport, this.#streams, this.#received);
+    this.#sender = new Sender(role, transport, this.#streams, this.#received, extras.seal ?? (() => {}));
     this.#openLimit = role === 'server' ? new OpenLimit(limits.maxOpensPerSecond) : undefined;
     transport.on('data', (chunk: unknown) => this.#receive(chunk));
     transport.on('end', () => this.#transportEnded());

@@ -1,141 +1,123 @@
 import type { Duplex } from 'node:stream';
-import { type FrameType, headerBytes, writeHeader } from './frame.ts';
-import { Bytes, latin1Write, setBytes, viewOf } from './primordials.ts';
+import { type FrameType, headerBytes, writeHeader, writeUint32 } from './frame.ts';
+import { Bytes, charCodeAt, setBytes, viewOf } from './primordials.ts';
 
-/** Bytes handed to the transport and not yet taken by the kernel, above which no more are handed over. */
-const highWaterBytes = 256 * 1024;
-const slabBytes = 16 * 1024;
-/** Up to here a payload is copied next to its header; above, it is handed over as it is. */
-const copyBytes = 4 * 1024;
+/** Two DATA frames of the greatest size, and some control frames. */
+const slabBytes = 2 * (64 * 1024 + headerBytes) + 4096;
 
 /**
- * Writes frames to the transport in batches: all that was added between `begin` and `flush` is one `writev`. It holds no
- * queue of its own beyond one batch; `hasRoom` tells when to stop adding, `onRoom` when to go on.
+ * Gathers frames into one buffer and hands it over in one write; the next buffer fills while that write is under way.
+ *
+ * So the transport's own queue stays empty: what waits, waits as state of its stream. And a write never meets another that
+ * is under way, in which case the streams of Node.js would queue it by methods that author code may have replaced.
  */
 export class Outbox {
   readonly #transport: Duplex;
-  readonly #onRoom: () => void;
-  #slab = new Bytes(slabBytes);
-  /** `[#from, #to)` of the slab is filled and not handed over. Handed-over bytes are never written again. */
+  readonly #onWritten: () => void;
+  readonly #seal: (view: Uint8Array) => void;
+  /**
+   * Whether the bytes of a write that is done may be overwritten. The kernel has copied them; a transport within this
+   * process may have passed them on as they are.
+   */
+  readonly #isReusable: boolean;
+  #slab: Uint8Array | undefined;
+  /** `[#from, #to)` of the slab is filled and not handed over. */
   #from = 0;
   #to = 0;
-  /** The last piece of the batch: held back so that its callback can stand for all of the batch. */
-  #last: Uint8Array | undefined;
-  #open = false;
-  #batch = 0;
-  #unsent = 0;
+  /** The slab of the write that is under way. */
+  #inFlight: Uint8Array | undefined;
+  #spare: Uint8Array | undefined;
+  #writes = 0;
   #total = 0;
 
-  constructor(transport: Duplex, onRoom: () => void) {
+  /**
+   * @param onWritten a write is done that was not done at once: flush, and `fits` may be true again.
+   * @param seal what to do to a view before it is handed over.
+   */
+  constructor(transport: Duplex, onWritten: () => void, seal: (view: Uint8Array) => void) {
     this.#transport = transport;
-    this.#onRoom = onRoom;
+    this.#onWritten = onWritten;
+    this.#seal = seal;
+    this.#isReusable = typeof (transport as { _handle?: unknown })._handle === 'object';
   }
 
-  get hasRoom(): boolean {
-    return this.#unsent + this.#batch < highWaterBytes;
-  }
-
-  /** All bytes of all frames added so far. */
+  /** All bytes of all frames handed over so far. */
   get totalBytes(): number {
     return this.#total;
   }
 
-  /** A header; its payload must follow by `bytes`, `text` or `uint32`. */
+  /** How much may be added after a `fits` that was true. */
+  get room(): number {
+    return slabBytes - this.#to;
+  }
+
+  /** Whether `length` bytes may be added now. If not: flush, and try again when that is done. */
+  fits(length: number): boolean {
+    if (this.#slab && this.room >= length) return true;
+    if (this.#from !== this.#to) return false;
+    this.#slab = this.#spare ?? new Bytes(slabBytes);
+    this.#spare = undefined;
+    this.#from = 0;
+    this.#to = 0;
+    return length <= slabBytes;
+  }
+
+  /** A header; its payload must follow by `bytes`, `text` or `uint32`. All of it must have been found to fit. */
   header(type: FrameType, streamId: number, length: number): void {
-    this.#reserve(headerBytes);
-    writeHeader(this.#slab, this.#to, type, streamId, length);
+    writeHeader(this.#slab as Uint8Array, this.#to, type, streamId, length);
     this.#to += headerBytes;
-    this.#count(headerBytes);
   }
 
-  /** `source[start, end)`, which must not be changed afterwards where it is long. */
+  /** A copy of `source[start, end)`. */
   bytes(source: Uint8Array, start: number, end: number): void {
-    const length = end - start;
-    this.#count(length);
-    const view = viewOf(source, start, end);
-    if (length > copyBytes) {
-      this.#cutSlab();
-      this.#piece(view);
-      return;
-    }
-    this.#reserve(length);
-    setBytes(this.#slab, view, this.#to);
-    this.#to += length;
+    setBytes(this.#slab as Uint8Array, viewOf(source, start, end), this.#to);
+    this.#to += end - start;
   }
 
-  /** Text in ISO 8859-1. */
+  /** Text in ASCII. */
   text(text: string): void {
-    const { length } = text;
-    this.#count(length);
-    if (length > slabBytes) {
-      const bytes = new Bytes(length);
-      latin1Write(bytes, text, 0, length);
-      this.#cutSlab();
-      this.#piece(bytes);
-      return;
-    }
-    this.#reserve(length);
-    latin1Write(this.#slab, text, this.#to, length);
-    this.#to += length;
+    const slab = this.#slab as Uint8Array;
+    for (let i = 0; i < text.length; i++) slab[this.#to + i] = charCodeAt(text, i);
+    this.#to += text.length;
   }
 
   uint32(value: number): void {
-    this.#reserve(4);
-    this.#slab[this.#to] = value >>> 24;
-    this.#slab[this.#to + 1] = value >>> 16;
-    this.#slab[this.#to + 2] = value >>> 8;
-    this.#slab[this.#to + 3] = value;
+    writeUint32(this.#slab as Uint8Array, this.#to, value);
     this.#to += 4;
-    this.#count(4);
   }
 
-  /** Hand what was added since the last flush to the transport. */
-  flush(): void {
-    if (this.#batch === 0) return;
-    this.#cutSlab();
-    const batch = this.#batch;
-    this.#batch = 0;
-    this.#unsent += batch;
-    const last = this.#last as Uint8Array;
-    this.#last = undefined;
-    this.#transport.write(last, () => {
-      const wasFull = this.#unsent >= highWaterBytes;
-      this.#unsent -= batch;
-      if (wasFull) this.#onRoom();
-    });
-    if (this.#open) {
-      this.#open = false;
-      this.#transport.uncork();
-    }
-  }
-
-  #count(length: number): void {
-    this.#batch += length;
-    this.#total += length;
-  }
-
-  #reserve(length: number): void {
-    if (this.#to + length <= slabBytes) return;
-    this.#cutSlab();
-    this.#slab = new Bytes(slabBytes);
-    this.#from = 0;
-    this.#to = 0;
-  }
-
-  #cutSlab(): void {
-    if (this.#from === this.#to) return;
-    this.#piece(viewOf(this.#slab, this.#from, this.#to));
+  /**
+   * Hand over what was added, unless a write is under way.
+   * @returns whether there was something and the transport has taken it at once.
+   */
+  flush(): boolean {
+    if (this.#inFlight || this.#from === this.#to) return false;
+    const slab = this.#slab as Uint8Array;
+    const view = viewOf(slab, this.#from, this.#to);
+    this.#seal(view);
+    this.#total += this.#to - this.#from;
     this.#from = this.#to;
+    this.#inFlight = slab;
+    const write = ++this.#writes;
+    this.#transport.write(view, () => {
+      if (!this.#inFlight || write !== this.#writes) return;
+      this.#done(this.#inFlight);
+      this.#onWritten();
+    });
+    // The callback of a write that is done at once comes a tick later, or not at all where ticks were tampered with.
+    if (this.#transport.writableLength > 0) return false;
+    this.#done(slab);
+    return true;
   }
 
-  #piece(bytes: Uint8Array): void {
-    if (this.#last !== undefined) {
-      if (!this.#open) {
-        this.#open = true;
-        this.#transport.cork();
-      }
-      this.#transport.write(this.#last);
+  #done(slab: Uint8Array): void {
+    this.#inFlight = undefined;
+    if (!this.#isReusable) return;
+    if (slab !== this.#slab) {
+      this.#spare = slab;
+    } else if (this.#from === this.#to) {
+      this.#from = 0;
+      this.#to = 0;
     }
-    this.#last = bytes;
   }
 }

@@ -33,13 +33,6 @@ export const latin1Slice = uncurryThis(
   (Buffer.prototype as unknown as { latin1Slice: (this: Uint8Array, start: number, end: number) => string })
     .latin1Slice,
 );
-export const latin1Write = uncurryThis(
-  (
-    Buffer.prototype as unknown as {
-      latin1Write: (this: Uint8Array, text: string, offset: number, length: number) => number;
-    }
-  ).latin1Write,
-);
 
 export const charCodeAt = uncurryThis(String.prototype.charCodeAt);
 export const sliceText = uncurryThis(String.prototype.slice);
@@ -49,8 +42,9 @@ export const isArray = Array.isArray;
 export const { isInteger } = Number;
 export const { max, min, ceil, floor } = Math;
 
-export const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf, keys: keysOf } = Object;
-export const { ownKeys } = Reflect;
+export const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf, keys: keysOf, setPrototypeOf } = Object;
+export const { apply, ownKeys } = Reflect;
+export const BufferPrototype: object = Buffer.prototype;
 export const ObjectPrototype: object = Object.prototype;
 
 export const asyncIterator: typeof Symbol.asyncIterator = Symbol.asyncIterator;

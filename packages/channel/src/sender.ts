@@ -1,7 +1,15 @@
 import type { Duplex } from 'node:stream';
 import { type ReceiveCredit, SendCredit } from './credit.ts';
 import { ChannelError } from './errors.ts';
-import { type AnnouncedLimits, encodeHello, frameType, helloBytes, maxStreamId, type Role } from './frame.ts';
+import {
+  type AnnouncedLimits,
+  encodeHello,
+  frameType,
+  headerBytes,
+  helloBytes,
+  maxStreamId,
+  type Role,
+} from './frame.ts';
 import { OpenPacer } from './open-rate.ts';
 import { Outbox } from './outbox.ts';
 import { min, monotonicMs, nextTick, startTimer, stopTimer } from './primordials.ts';
@@ -10,6 +18,15 @@ import { StreamQueue, type StreamTable } from './stream-table.ts';
 
 const answeredUnread = () =>
   new ChannelError('CHANNEL_MISUSE', 'the body was given up: the answer ended before anybody read');
+
+/** Less than this is not sent only because a buffer ends there. */
+const leastDataBytes = 16 * 1024;
+
+interface Started {
+  readonly peer: AnnouncedLimits;
+  readonly credit: SendCredit;
+  readonly pacer: OpenPacer;
+}
 
 /**
  * Decides what is sent next. What there is to send is kept as state of the streams, never as a queue of frames: however
@@ -22,7 +39,7 @@ export class Sender {
   readonly #streams: StreamTable;
   readonly #received: ReceiveCredit;
   readonly #outbox: Outbox;
-  #started: { peer: AnnouncedLimits; credit: SendCredit; pacer: OpenPacer } | undefined;
+  #started: Started | undefined;
   #stopped = false;
   #pumpScheduled = false;
 
@@ -37,11 +54,17 @@ export class Sender {
   #pongNonce: number | undefined;
   #onPing: (sentMs: number) => void = () => {};
 
-  constructor(role: Role, transport: Duplex, streams: StreamTable, received: ReceiveCredit) {
+  constructor(
+    role: Role,
+    transport: Duplex,
+    streams: StreamTable,
+    received: ReceiveCredit,
+    seal: (view: Uint8Array) => void,
+  ) {
     this.#role = role;
     this.#streams = streams;
     this.#received = received;
-    this.#outbox = new Outbox(transport, () => this.#schedulePump());
+    this.#outbox = new Outbox(transport, () => this.pump(), seal);
   }
 
   get totalBytes(): number {
@@ -49,6 +72,7 @@ export class Sender {
   }
 
   hello(limits: AnnouncedLimits): void {
+    if (!this.#outbox.fits(headerBytes + helloBytes)) return;
     this.#outbox.header(frameType.hello, 0, helloBytes);
     this.#outbox.bytes(encodeHello(limits), 0, helloBytes);
     this.#outbox.flush();
@@ -115,18 +139,15 @@ export class Sender {
     return true;
   }
 
-  /** Build frames as long as there is something to send, credit for it, and room in the transport; hand them over at once. */
+  /** Build frames as long as there is something to send, credit for it, and a transport that takes them. */
   pump(): void {
-    if (this.#stopped || !this.#started) return;
-    if (this.#outbox.hasRoom) this.#sendConnectionFrames();
-    let stream = this.#ready.first;
-    while (stream && this.#outbox.hasRoom) {
-      this.#ready.remove(stream);
-      if (stream.resetOut !== 'none') this.#sendReset(stream);
-      else this.#sendStreamFrames(stream);
-      stream = this.#ready.first;
-    }
-    this.#outbox.flush();
+    if (!this.#started) return;
+    do {
+      if (this.#stopped) return;
+      this.#sendConnectionFrames();
+      let stream = this.#ready.first;
+      while (stream && this.#sendStreamFrames(stream)) stream = this.#ready.first;
+    } while (this.#outbox.flush());
   }
 
   #schedulePump(): void {
@@ -140,6 +161,7 @@ export class Sender {
 
   #sendConnectionFrames(): void {
     const out = this.#outbox;
+    if (!out.fits(3 * (headerBytes + 4))) return;
     if (this.#pongNonce !== undefined) {
       out.header(frameType.pong, 0, 4);
       out.uint32(this.#pongNonce);
@@ -157,20 +179,30 @@ export class Sender {
     }
   }
 
-  /** What the stream has to send, but of its data one frame only. */
-  #sendStreamFrames(stream: Stream): void {
+  /**
+   * What the first of the ready streams has to send, but of its data one frame only.
+   * @returns false when there is no room for it; nothing was sent then, and the stream stays first.
+   */
+  #sendStreamFrames(stream: Stream): boolean {
     const out = this.#outbox;
-    if (stream.headToSend !== undefined) {
-      if (this.#role === 'client' && !this.#assignId(stream)) return;
-      out.header(this.#role === 'client' ? frameType.open : frameType.head, stream.id, stream.headToSend.length);
-      out.text(stream.headToSend);
+    if (stream.resetOut !== 'none') return this.#sendReset(stream);
+    const head = stream.headToSend;
+    const dataBytes = this.#sendableBytes(stream);
+    // HEAD, CREDIT, DATA that is no crumb, END.
+    const needed = (head === undefined ? 0 : headerBytes + head.length) + 3 * headerBytes + 4;
+    if (!out.fits(needed + min(dataBytes, leastDataBytes))) return false;
+    this.#ready.remove(stream);
+    if (head !== undefined) {
+      if (this.#role === 'client' && !this.#assignId(stream)) return true;
+      out.header(this.#role === 'client' ? frameType.open : frameType.head, stream.id, head.length);
+      out.text(head);
       stream.headToSend = undefined;
     }
     if (this.#received.isStreamDue(stream)) {
       out.header(frameType.credit, stream.id, 4);
       out.uint32(this.#received.payStream(stream));
     }
-    if (stream.pendingBytes > 0) this.#sendData(stream);
+    if (stream.pendingBytes > 0) this.#sendData(stream, min(dataBytes, out.room - 2 * headerBytes));
     if (stream.sending === 'ending' && stream.pendingBytes === 0) {
       out.header(frameType.end, stream.id, 0);
       stream.sending = 'ended';
@@ -178,14 +210,19 @@ export class Sender {
       if (this.#role === 'server' && !stream.body.begun) stream.body.fail(answeredUnread());
       this.closeIfEnded(stream);
     }
+    return true;
   }
 
-  #sendReset(stream: Stream): void {
-    if (stream.resetOut !== 'queued') return;
-    this.#outbox.header(frameType.reset, stream.id, stream.resetReason.length);
-    this.#outbox.text(stream.resetReason);
+  #sendReset(stream: Stream): boolean {
+    const out = this.#outbox;
+    if (!out.fits(headerBytes + stream.resetReason.length)) return false;
+    this.#ready.remove(stream);
+    if (stream.resetOut !== 'queued') return true;
+    out.header(frameType.reset, stream.id, stream.resetReason.length);
+    out.text(stream.resetReason);
     stream.resetOut = 'sent';
     if (stream.resetIn) this.#streams.remove(stream);
+    return true;
   }
 
   /** Forget the stream if both sides have sent END, on time or before a RESET. */
@@ -194,20 +231,22 @@ export class Sender {
     this.#streams.removeEnded(stream, this.credit.possibleCredits(stream));
   }
 
-  #sendData(stream: Stream): void {
-    const { peer, credit } = this.#started as { peer: AnnouncedLimits; credit: SendCredit };
-    const streamBytes = credit.streamBytes(stream);
-    if (streamBytes === 0) return;
-    const { connectionBytes } = credit;
-    if (connectionBytes === 0) {
-      this.#starved.push(stream);
+  /** What the next DATA frame of the stream could have. */
+  #sendableBytes(stream: Stream): number {
+    const { peer, credit } = this.#started as Started;
+    return min(stream.pendingBytes, credit.streamBytes(stream), credit.connectionBytes, peer.maxFrameBytes);
+  }
+
+  #sendData(stream: Stream, length: number): void {
+    const { credit } = this.#started as Started;
+    if (length === 0) {
+      if (credit.streamBytes(stream) > 0) this.#starved.push(stream);
       return;
     }
-    const length = min(stream.pendingBytes, streamBytes, connectionBytes, peer.maxFrameBytes);
     if (!stream.pendingIsIntact(length)) {
       stream.reset(
         'the body was taken away',
-        new ChannelError('CHANNEL_MISUSE', 'a chunk lost its bytes while it was being sent'),
+        new ChannelError('CHANNEL_MISUSE', 'a chunk lost its bytes before it was sent'),
       );
       return;
     }
@@ -231,7 +270,7 @@ export class Sender {
 
   /** @returns false when OPEN has to wait; the stream is in `#held` then. */
   #assignId(stream: Stream): boolean {
-    const { pacer } = this.#started as { pacer: OpenPacer };
+    const { pacer } = this.#started as Started;
     const wait = this.#held.first ? 'until-seen' : pacer.wait(monotonicMs());
     if (wait !== 0) {
       this.#held.push(stream);

@@ -14,14 +14,16 @@ import { Stream } from './stream.ts';
  */
 export const serveChannel: ServeChannel = (transport, onStream, limits) => {
   const connection = new Connection('server', transport, resolveLimits(limits), {
-    make: (owner, id, head) => new HostStream(owner, id, head),
-    announce: (stream) => {
-      const handled: unknown = onStream(stream as HostStream);
-      if (!(handled instanceof Promise)) return;
-      handled.catch((error: unknown) => {
-        // That a write or a read fails on a stream that is gone is the peer's doing; it must not bring the host down.
-        if (!stream.failure) stream.connection.handlerFailed(error);
-      });
+    taker: {
+      make: (owner, id, head) => new HostStream(owner, id, head),
+      announce: (stream) => {
+        const handled: unknown = onStream(stream as HostStream);
+        if (!(handled instanceof Promise)) return;
+        handled.catch((error: unknown) => {
+          // That a write or a read fails on a stream that is gone is the peer's doing; it must not bring the host down.
+          if (!stream.failure) stream.connection.handlerFailed(error);
+        });
+      },
     },
   });
   const server: ChannelServer = {

@@ -14,7 +14,8 @@ const small = Buffer.from('{"small":true}');
 const manner = process.argv[2];
 const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf } = Object;
 const { ownKeys } = Reflect;
-const exit = process.exit.bind(process);
+const Failure = Error;
+const exit = (process as unknown as { reallyExit: (code: number) => never }).reallyExit;
 const rawWrite = (process as unknown as { _rawDebug: (t: string) => void })._rawDebug;
 
 /** Sends `body` so often, then sends what comes back to `/mirror`: the host compares. @returns the status. */
@@ -34,35 +35,30 @@ async function call(channel: ChannelClient, path: string, body: Uint8Array, time
 function replacement(name: string): (...args: unknown[]) => unknown {
   return manner === 'throw'
     ? () => {
-        throw new Error(`replaced ${name}`);
+        throw new Failure(`replaced ${name}`);
       }
     : () => 'nonsense';
 }
 
-/** Those without which the language itself, or Node.js inside, does not run at all, whatever the channel does. */
-const spared = new Set(['constructor', 'length', 'name', 'prototype', 'caller', 'callee', 'arguments', '__proto__']);
+const spared = ['constructor', 'length', 'name', 'prototype', 'caller', 'callee', 'arguments', '__proto__'];
 
-function replaceAll(target: object, label: string, spare: string[] = []): void {
+function replaceAll(target: object, label: string): void {
   const names = ownKeys(target);
   for (let i = 0; i < names.length; i++) {
     const name = names[i] as string;
-    let isSpared = typeof name === 'symbol' || spared.has(name);
-    for (let j = 0; j < spare.length; j++) if (spare[j] === name) isSpared = true;
-    const descriptor = getOwnPropertyDescriptor(target, name);
-    if (isSpared || !descriptor?.configurable) continue;
-    if (typeof descriptor.value === 'function')
-      defineProperty(target, name, {
-        __proto__: null,
-        ...descriptor,
-        value: replacement(`${label}.${name}`),
-      } as PropertyDescriptor);
-    else if (descriptor.get)
-      defineProperty(target, name, {
-        __proto__: null,
-        ...descriptor,
-        get: replacement(`${label}.${name}`),
-      } as PropertyDescriptor);
+    if (typeof name === 'symbol' || isSpared(name)) continue;
+    const found = getOwnPropertyDescriptor(target, name);
+    if (!found?.configurable) continue;
+    const value = replacement(`${label}.${name}`);
+    if (typeof found.value === 'function')
+      defineProperty(target, name, { __proto__: null, ...found, value } as PropertyDescriptor);
+    else if (found.get) defineProperty(target, name, { __proto__: null, ...found, get: value } as PropertyDescriptor);
   }
+}
+
+function isSpared(name: string): boolean {
+  for (let i = 0; i < spared.length; i++) if (spared[i] === name) return true;
+  return false;
 }
 
 const before = await call(client, '/before', small, 1);
@@ -116,61 +112,64 @@ const targets: [object, string][] = [
 ];
 let status = -1;
 
+const only = process.env.ONLY;
 for (let i = 0; i < targets.length; i++)
-  replaceAll((targets[i] as [object, string])[0], (targets[i] as [object, string])[1]);
-const globals = [
-  'Promise',
-  'Uint8Array',
-  'Float64Array',
-  'Buffer',
-  'JSON',
-  'Math',
-  'Map',
-  'Error',
-  'queueMicrotask',
-  'setTimeout',
-  'setImmediate',
-  'clearTimeout',
-  'AbortController',
-];
-for (let i = 0; i < globals.length; i++)
-  (globalThis as unknown as { [name: string]: unknown })[globals[i] as string] = replacement(globals[i] as string);
-process.nextTick = replacement('nextTick') as typeof process.nextTick;
-(process as unknown as { hrtime: unknown }).hrtime = replacement('hrtime');
-defineProperty(promisePrototype, 'constructor', {
-  __proto__: null,
-  value: replacement('Promise'),
-  configurable: true,
-  writable: true,
-} as PropertyDescriptor);
-const pollution = [
-  'then',
-  'toJSON',
-  'get',
-  'set',
-  'kind',
-  'next',
-  'return',
-  'done',
-  'value',
-  'code',
-  'writable',
-  'enumerable',
-];
-for (let i = 0; i < pollution.length; i++) {
-  if (pollution[i] === 'get' || pollution[i] === 'set') continue;
-  defineProperty(
-    objectPrototype,
-    pollution[i] as string,
-    {
-      __proto__: null,
-      value: replacement(`Object.prototype.${pollution[i]}`),
-      configurable: true,
-      writable: true,
-    } as PropertyDescriptor,
-  );
+  if (!only || (targets[i] as [object, string])[1] === only)
+    replaceAll((targets[i] as [object, string])[0], (targets[i] as [object, string])[1]);
+if (!only) {
+  const globals = [
+    'Promise',
+    'Uint8Array',
+    'Float64Array',
+    'Buffer',
+    'JSON',
+    'Math',
+    'Map',
+    'Error',
+    'queueMicrotask',
+    'setTimeout',
+    'setImmediate',
+    'clearTimeout',
+    'AbortController',
+  ];
+  for (let i = 0; i < globals.length; i++)
+    (globalThis as unknown as { [name: string]: unknown })[globals[i] as string] = replacement(globals[i] as string);
+  process.nextTick = replacement('nextTick') as typeof process.nextTick;
+  (process as unknown as { hrtime: unknown }).hrtime = replacement('hrtime');
+  defineProperty(promisePrototype, 'constructor', {
+    __proto__: null,
+    value: replacement('Promise'),
+    configurable: true,
+    writable: true,
+  } as PropertyDescriptor);
+  const pollution = [
+    'then',
+    'toJSON',
+    'get',
+    'set',
+    'kind',
+    'next',
+    'return',
+    'done',
+    'value',
+    'code',
+    'writable',
+    'enumerable',
+  ];
+  for (let i = 0; i < pollution.length; i++) {
+    if (pollution[i] === 'get' || pollution[i] === 'set') continue;
+    defineProperty(
+      objectPrototype,
+      pollution[i] as string,
+      {
+        __proto__: null,
+        value: replacement(`Object.prototype.${pollution[i]}`),
+        configurable: true,
+        writable: true,
+      } as PropertyDescriptor,
+    );
+  }
 }
-
 try {
   status = (await call(client, '/after', payload, 10)) + (await call(client, '/after', small, 3));
 } catch (error) {
