@@ -41,13 +41,16 @@ export function checkSleep(ms: unknown): asserts ms is number {
     throw new PlainRangeError(`ctx.clock.sleep: ms must be from 0 to ${maxSleepMs}, got ${ms}`);
 }
 
-/** `progress(fraction, message?)` or `progress({ fraction?, message? })`; each property is read once. */
+/** `progress(fraction, message?)` or `progress({ fraction?, message? })` with at least one; each property is read once. */
 export function readProgress(first: unknown, second: unknown): { fraction?: number; message?: string } {
   let fraction = first;
   let message = second;
   if (typeof first === 'object' && first !== null) {
     if (second !== undefined) throw new PlainTypeError('ctx.progress: one object, or a fraction and a message');
     ({ fraction, message } = first as { fraction?: unknown; message?: unknown });
+    // A Number object, an array or a Date would else pass as a report without anything in it.
+    if (fraction === undefined && message === undefined)
+      throw new PlainTypeError('ctx.progress: an object with a fraction, a message or both');
   } else if (typeof first !== 'number') throw wrongType('ctx.progress: fraction', 'a number', first);
   if (fraction !== undefined) {
     if (typeof fraction !== 'number') throw wrongType('ctx.progress: fraction', 'a number', fraction);
