@@ -54,7 +54,7 @@ export function readResidue(scope: ResidueScope): Residue {
     namespaces: [...new Set((scope.instance === undefined ? pids : ours).flatMap(namespacesOf))].sort(),
     directories: attempt(() => readdirSync(join(scope.runDirectory ?? '', 'cells')), []).sort(),
     claims: attempt(() => readdirSync(claimsDirectory), [])
-      .map((name) => `${name} ${attempt(() => readlinkSync(join(claimsDirectory, name)), '?')}`)
+      .map((name) => `${name} ${attempt(() => readdirSync(join(claimsDirectory, name)).join(), '?')}`)
       .filter(matches)
       .sort(),
   };

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newCellId, newInstanceId } from '@glovebox/contract';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
@@ -167,7 +167,7 @@ describe('a sweep', () => {
     const report = await bench.driver.sweep();
     expect(report.unknown).toBeGreaterThanOrEqual(1);
     expect(readdirSync(folder)).toEqual(['file']);
-    (await import('node:fs')).rmSync(folder, { recursive: true });
+    rmSync(folder, { recursive: true });
   });
 
   it('kills a process that a dead owner left in a cgroup', async () => {
@@ -193,21 +193,20 @@ function plant(names: readonly string[]): void {
   mkdirSync(claimsDirectory, { recursive: true, mode: 0o700 });
   for (const [index, name] of names.entries()) {
     mkdirSync(join(bench.runDirectory, 'cells', name), { recursive: true });
-    symlinkSync(name, join(claimsDirectory, String(16_000 + index)));
+    mkdirSync(join(claimsDirectory, String(16_000 + index), name), { recursive: true });
     mkdirSync(join(pids, 'glovebox', name), { recursive: true });
   }
 }
 
 /** Not the driver's to remove, so the test does it. */
 function uproot(names: readonly string[]): void {
-  const fs = process.getBuiltinModule('node:fs');
   const pids = readHierarchies().of('pids')?.mountPoint ?? '';
   for (const slot of readdirSync(claimsDirectory)) {
     const path = join(claimsDirectory, slot);
-    if (names.includes(readlinkSync(path))) fs.unlinkSync(path);
+    if (names.includes(readdirSync(path).join())) rmSync(path, { recursive: true });
   }
   for (const name of names) {
-    fs.rmSync(join(bench.runDirectory, 'cells', name), { recursive: true });
-    fs.rmdirSync(join(pids, 'glovebox', name));
+    rmSync(join(bench.runDirectory, 'cells', name), { recursive: true });
+    rmdirSync(join(pids, 'glovebox', name));
   }
 }

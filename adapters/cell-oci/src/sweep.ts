@@ -60,15 +60,16 @@ export async function sweepHost(context: SweepContext): Promise<SweepReport> {
 
   const remaining = new Set(listCellNames(hierarchies).map((text) => parseOwnedName(text)?.cell));
   for (const claim of claims.list()) {
-    if (!mayRemove(claim.path, claim.name)) continue;
+    const { name } = claim;
+    if (!mayRemove(claim.path, name)) continue;
     // A uid that a process still has must not go to another cell, whoever that process belongs to.
-    if (remaining.has(claim.name.cell) || claim.uids === undefined || hasProcessOf(claim.uids)) {
-      spared.add(claim.name.cell);
+    if (remaining.has(name.cell) || (claim.uids !== undefined && hasProcessOf(claim.uids))) {
+      spared.add(name.cell);
       continue;
     }
-    claims.release(claim);
+    claims.release({ path: claim.path, name: claim.text });
     removed.uidClaims++;
-    cells.add(claim.name.cell);
+    cells.add(name.cell);
   }
   return { removed: { ...removed, cells: cells.size }, unknown: spared.size };
 }

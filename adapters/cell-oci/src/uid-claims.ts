@@ -1,7 +1,6 @@
-import { lstatSync, mkdirSync, readdirSync, readlinkSync, rmdirSync, symlinkSync, unlinkSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, renameSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CellId } from '@glovebox/contract';
-import { GloveboxError } from '@glovebox/contract';
+import { type CellId, GloveboxError } from '@glovebox/contract';
 import { errnoOf, hostError } from './host-errors.ts';
 import { formatOwnedName, type OwnedName, type OwnerMark, parseOwnedName } from './ownership.ts';
 
@@ -18,54 +17,70 @@ export interface UidClaim {
   /** Host uid and gid of the cell's process. */
   cellId: number;
   readonly path: string;
+  /** The owned name that the claim holds. */
+  readonly name: string;
+}
+
+export interface FoundClaim {
+  path: string;
+  /** Undefined for a claim that its maker did not finish. */
+  uids: [number, number] | undefined;
+  /** The name as it stands, and as it reads where it is one of ours. */
+  text: string;
+  name: OwnedName | undefined;
 }
 
 /**
- * A claim is a symbolic link, named by its number, whose target is the owned name: making it is one step that fails when
- * the number is taken, and it has its content from the first moment. Links in the directory are never followed.
+ * A claim is a directory, named by its number, that holds one directory with the owned name. It is made aside and renamed
+ * into place: that fails when the number holds a name, and a claim never exists without one. A number is freed by
+ * removing the name first: of two sweeps that judged the same dead owner only one succeeds, and neither can remove the
+ * claim of a cell that got the number meanwhile.
  */
 export interface UidClaims {
   /** @throws GloveboxError `UID_RANGE_EXHAUSTED`, `HOST_UNSUPPORTED`, `DISK_FULL`. */
   claim(cell: CellId, mark: OwnerMark): UidClaim;
   /** Only after the cell is confirmed dead. A claim that is gone already is no error. */
-  release(claim: Pick<UidClaim, 'path'>): void;
-  /** Every claim on this host. `name` is undefined where it cannot be read; such a claim is never taken over. */
-  list(): { path: string; uids: [number, number] | undefined; name: OwnedName | undefined }[];
+  release(claim: { path: string; name: string }): void;
+  /** Every claim on this host. A `name` that is undefined is never taken over. */
+  list(): FoundClaim[];
 }
 
-/** @param directory for the whole host, the same for every data directory; owned by root, 0700. */
-export function openUidClaims(directory: string): UidClaims {
+/**
+ * @param directory for the whole host, the same for every data directory; owned by root, 0700.
+ * @param cells how many numbers there are; the same for every driver.
+ */
+export function openUidClaims(directory: string, cells: number = uidRange.cells): UidClaims {
   return {
     claim(cell, mark) {
-      const target = formatOwnedName(cell, mark);
-      makeDirectory(directory);
-      const start = Math.floor(Math.random() * uidRange.cells);
-      for (let tried = 0; tried < uidRange.cells; tried++) {
-        const slot = (start + tried) % uidRange.cells;
-        const path = join(directory, String(slot));
-        if (makeLink(directory, path, target)) return { path, rootId: firstUid(slot), cellId: firstUid(slot) + 1 };
+      const name = formatOwnedName(cell, mark);
+      const aside = makeAside(directory, name);
+      try {
+        const start = Math.floor(Math.random() * cells);
+        for (let tried = 0; tried < cells; tried++) {
+          const slot = (start + tried) % cells;
+          const path = join(directory, String(slot));
+          if (moveInto(aside, path)) return { path, name, rootId: firstUid(slot), cellId: firstUid(slot) + 1 };
+        }
+      } catch (thrown) {
+        remove(aside, name);
+        throw hostError(thrown, 'HOST_UNSUPPORTED', 'Cannot claim a uid');
       }
+      remove(aside, name);
       throw new GloveboxError('UID_RANGE_EXHAUSTED');
     },
 
-    release(claim) {
-      try {
-        unlinkSync(claim.path);
-      } catch (thrown) {
-        if (errnoOf(thrown) !== 'ENOENT') throw hostError(thrown, 'HOST_UNSUPPORTED', 'Cannot release a uid');
-      }
-      removeIfEmpty(directory);
+    release({ path, name }) {
+      remove(path, name);
+      // Leave no directory behind: with the last claim it goes.
+      rmdirIfEmpty(directory);
     },
 
     list() {
-      return readNames(directory).map((fileName) => {
+      return readEntries(directory).flatMap((fileName) => {
         const path = join(directory, fileName);
         const slot = /^\d{1,5}$/.test(fileName) ? Number(fileName) : Number.NaN;
-        return {
-          path,
-          uids: slot < uidRange.cells ? [firstUid(slot), firstUid(slot) + 1] : undefined,
-          name: readName(path),
-        };
+        const uids: FoundClaim['uids'] = slot < cells ? [firstUid(slot), firstUid(slot) + 1] : undefined;
+        return readEntries(path).map((text) => ({ path, uids, text, name: parseOwnedName(text) }));
       });
     },
   };
@@ -73,59 +88,71 @@ export function openUidClaims(directory: string): UidClaims {
 
 const firstUid = (slot: number): number => uidRange.first + 2 * slot;
 
-/** @returns false when the number is taken. Another process may remove the empty directory at any moment: make it again. */
-function makeLink(directory: string, path: string, target: string): boolean {
+/** Another process may remove the empty directory of claims at any moment: make it again. */
+function makeAside(directory: string, name: string): string {
+  const aside = join(directory, `.${name}`);
   for (let attempt = 0; ; attempt++) {
     try {
-      symlinkSync(target, path);
-      return true;
-    } catch (thrown) {
-      const errno = errnoOf(thrown);
-      if (errno === 'EEXIST') return false;
-      if (errno !== 'ENOENT' || attempt === 100) throw hostError(thrown, 'HOST_UNSUPPORTED', 'Cannot claim a uid');
       makeDirectory(directory);
+      mkdirSync(aside);
+      mkdirSync(join(aside, name));
+      return aside;
+    } catch (thrown) {
+      if (errnoOf(thrown) === 'ENOENT' && attempt < 100) continue;
+      rmdirIfEmpty(aside);
+      throw hostError(thrown, 'HOST_UNSUPPORTED', 'Cannot claim a uid');
     }
   }
 }
 
 function makeDirectory(directory: string): void {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const stat = lstatSync(directory);
+  // Whoever can write here can make two cells share a uid.
+  if (!stat.isDirectory() || stat.uid !== process.geteuid?.() || (stat.mode & 0o077) !== 0) {
+    throw new GloveboxError('HOST_UNSUPPORTED', {
+      message: `${directory} must be a directory of root's with mode 0700.`,
+    });
+  }
+}
+
+/** @returns false when the number is taken, by a claim or by something that is none. An empty directory is replaced. */
+function moveInto(aside: string, path: string): boolean {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    const stat = lstatSync(directory);
-    // Whoever can write here can make two cells share a uid.
-    if (!stat.isDirectory() || stat.uid !== process.getuid?.() || (stat.mode & 0o077) !== 0) {
-      throw new GloveboxError('HOST_UNSUPPORTED', {
-        message: `${directory} must be a directory of root's with mode 0700.`,
-      });
-    }
+    renameSync(aside, path);
+    return true;
   } catch (thrown) {
+    if (['EEXIST', 'ENOTEMPTY', 'ENOTDIR'].includes(errnoOf(thrown))) return false;
+    throw thrown;
+  }
+}
+
+function remove(path: string, name: string): void {
+  try {
+    rmdirSync(join(path, name));
+  } catch (thrown) {
+    // Freed by another sweep; what is there now is another's.
     if (errnoOf(thrown) === 'ENOENT') return;
-    throw hostError(thrown, 'HOST_UNSUPPORTED', `Cannot make ${directory}`);
+    throw hostError(thrown, 'HOST_UNSUPPORTED', 'Cannot release a uid');
   }
+  rmdirIfEmpty(path);
 }
 
-/** Leave no directory behind: with the last claim it goes. */
-function removeIfEmpty(directory: string): void {
+function rmdirIfEmpty(path: string): void {
   try {
-    rmdirSync(directory);
+    rmdirSync(path);
   } catch {
-    // Others have claims in it.
+    // In use again, or gone.
   }
 }
 
-function readNames(directory: string): string[] {
+/** Names of directories in a directory; links are not followed. */
+function readEntries(path: string): string[] {
   try {
-    return readdirSync(directory);
+    if (!lstatSync(path).isDirectory()) return [];
+    return readdirSync(path);
   } catch (thrown) {
-    if (errnoOf(thrown) === 'ENOENT') return [];
-    throw hostError(thrown, 'HOST_UNSUPPORTED', `Cannot read ${directory}`);
-  }
-}
-
-function readName(path: string): OwnedName | undefined {
-  try {
-    return parseOwnedName(readlinkSync(path));
-  } catch {
-    return undefined;
+    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(thrown))) return [];
+    throw hostError(thrown, 'HOST_UNSUPPORTED', `Cannot read ${path}`);
   }
 }
