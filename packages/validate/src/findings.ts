@@ -28,8 +28,10 @@ export class Findings {
     else this.#list.push(finding);
   }
 
+  /** Errors before warnings, each in the order in which they were found. */
   all(): Finding[] {
-    if (this.#beyond === 0) return [...this.#list];
+    const list = [...this.#list].sort((a, b) => rank(a) - rank(b));
+    if (this.#beyond === 0) return list;
     const rest: Finding = {
       rule: 'PACKAGE_INVALID',
       severity: this.#errors > 0 ? 'error' : 'warning',
@@ -37,6 +39,8 @@ export class Findings {
       hint: 'Mend the ones above and run it again.',
       place: {},
     };
-    return [...this.#list, rest];
+    return [...list, rest];
   }
 }
+
+const rank = ({ severity }: Finding): number => (severity === 'error' ? 0 : 1);

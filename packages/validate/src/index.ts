@@ -1,3 +1,5 @@
+export { inspectJson, type JsonProblem } from './json/inspect.ts';
+export { position } from './json/place.ts';
 export { locateFindings } from './json/read.ts';
 export { openJudge } from './judge/open.ts';
 export type { OpenJudge, ValueJudge } from './judge/port.ts';

@@ -2,15 +2,33 @@ import type { Place } from '@glovebox/contract';
 import { fromPointer, type Segment } from './pointer.ts';
 import { type JsonEvents, walkJson } from './walk.ts';
 
-/** Line and column of an offset. Both count from 1; a column is a UTF-16 code unit, as editors count. */
-export function position(text: string, offset: number): { line: number; column: number } {
-  let line = 1;
-  let start = 0;
-  for (let at = text.indexOf('\n'); at !== -1 && at < offset; at = text.indexOf('\n', at + 1)) {
-    line++;
-    start = at + 1;
+/** Where each line of a text begins. */
+function lineStarts(text: string): number[] {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
+}
+
+/** The last line that does not begin behind the offset. */
+function lineOf(starts: readonly number[], offset: number): number {
+  let low = 0;
+  let high = starts.length - 1;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if ((starts[middle] ?? 0) <= offset) low = middle;
+    else high = middle - 1;
   }
-  return { line, column: offset - start + 1 };
+  return low;
+}
+
+/** Line and column of an offset. Both count from 1; a column is a UTF-16 code unit, as editors count. */
+export function position(
+  text: string,
+  offset: number,
+  starts: readonly number[] = lineStarts(text),
+): { line: number; column: number } {
+  const line = lineOf(starts, offset);
+  return { line: line + 1, column: offset - (starts[line] ?? 0) + 1 };
 }
 
 interface Wanted {
@@ -36,6 +54,7 @@ export function locate(text: string, targets: readonly { place: Place; at: 'key'
     }
   }
   walkJson(text, Number.MAX_SAFE_INTEGER, markWanted(root));
+  const starts = lineStarts(text);
 
   for (const { place, at } of targets) {
     let node = root;
@@ -47,7 +66,7 @@ export function locate(text: string, targets: readonly { place: Place; at: 'key'
       offset = at === 'key' && depth === path.length - 1 ? (child.key ?? child.value) : child.value;
       node = child;
     }
-    Object.assign(place, position(text, offset));
+    Object.assign(place, position(text, offset, starts));
   }
 }
 

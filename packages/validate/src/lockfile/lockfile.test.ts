@@ -286,6 +286,29 @@ describe('lockfile and package.json', () => {
   });
 });
 
+it('tells of 2000 refused entries in a large file without looking each up by itself', async () => {
+  const names = Array.from({ length: 1999 }, (_, i) => `p${i}`);
+  const tree = Object.fromEntries(
+    names.map((name) => [`node_modules/${name}`, { version: 'x', resolved: `file:${'x'.repeat(500)}` }]),
+  );
+  const all = Object.fromEntries(names.slice(0, 200).map((name) => [name, '1.0.0']));
+  const result = await read(
+    lock(
+      {
+        ...tree,
+        'node_modules/p0': {
+          ...tree['node_modules/p0'],
+          dependencies: Object.fromEntries(names.map((name) => [name, '*'])),
+        },
+      },
+      {},
+      { dependencies: all },
+    ),
+    { dependencies: all },
+  );
+  expect(findingsOf(result)).toHaveLength(201);
+});
+
 describe('the edges of the tree', () => {
   it('refuses a dependency that is nowhere on its way up', async () => {
     const { 'node_modules/c': _c, ...rest } = goodTree;

@@ -1,8 +1,7 @@
 import type { ErrorCode, Json } from '@glovebox/contract';
 import type { Findings } from '../findings.ts';
-import { locate } from '../json/place.ts';
-import { toPointer } from '../json/pointer.ts';
 import { readJsonFile } from '../json/read.ts';
+import { ToldOf } from '../json/told.ts';
 import { isObject } from '../json/value.ts';
 import type { LockedPackage } from '../node-package.ts';
 import type { PackageJson } from '../package/package-json.ts';
@@ -36,18 +35,13 @@ export function readLockfile(
 ): LockedPackage[] {
   const json = readJsonFile(lockfileName, bytes, limits, 'LOCKFILE_INVALID', findings);
   if (json === undefined) return [];
-  let failed = false;
-  const tell: Tell = (rule, path, message, hint, severity) => {
-    failed ||= severity !== 'warning';
-    const place = { file: lockfileName, path: toPointer(path) };
-    locate(json.text, [{ place, at: 'value' }]);
-    findings[severity ?? 'error'](rule, message, place, hint);
-  };
+  const told = new ToldOf(json);
+  const tell: Tell = (rule, path, message, hint, severity) => told.tell({ rule, path, message, hint, severity });
 
   const entries = readEntries(json.value, pkg, options.registries, tell);
-  if (entries === undefined) return [];
-  const needed = closure(entries, pkg, options.platform, tell);
-  return failed ? [] : sortedByBytes([...needed.keys()]).flatMap((path) => locked(needed.get(path)));
+  const needed = entries === undefined ? new Map<string, LockEntry>() : closure(entries, pkg, options.platform, tell);
+  told.report(findings);
+  return told.hasErrors ? [] : sortedByBytes([...needed.keys()]).flatMap((path) => locked(needed.get(path)));
 }
 
 const locked = (entry: LockEntry | undefined): LockedPackage[] =>

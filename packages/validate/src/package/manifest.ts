@@ -1,5 +1,4 @@
 import {
-  type Finding,
   type Json,
   jsonTextDepth,
   type Manifest,
@@ -8,9 +7,9 @@ import {
   manifestSchema,
 } from '@glovebox/contract';
 import type { Findings } from '../findings.ts';
-import { locate } from '../json/place.ts';
-import { type Segment, toPointer } from '../json/pointer.ts';
-import { type JsonFile, readJsonFile } from '../json/read.ts';
+import type { Segment } from '../json/pointer.ts';
+import { readJsonFile } from '../json/read.ts';
+import { type Told, ToldOf } from '../json/told.ts';
 import { isObject, valueAt } from '../json/value.ts';
 import { nearest } from '../suggest.ts';
 import { quoted } from '../text.ts';
@@ -19,15 +18,8 @@ import { checkManifestRules } from './manifest-rules.ts';
 export const manifestFile = 'node.json';
 const authorSchemas: readonly string[] = ['input', 'config', 'output'];
 
-/** What a manifest problem is, before its line and column are known. */
-export interface ManifestProblem {
-  path: readonly Segment[];
-  message: string;
-  hint?: string;
-  severity?: Finding['severity'];
-  /** Point at the member's name rather than at its value. */
-  at?: 'key';
-}
+/** What is wrong in a manifest; the rule is always `MANIFEST_INVALID`. */
+export type ManifestProblem = Omit<Told, 'rule'>;
 
 /**
  * Check node.json: text, schema, limits of the author's schemas, and the rules between fields. Every problem is a finding
@@ -44,22 +36,14 @@ export function readManifest(bytes: Uint8Array, id: string | undefined, findings
   const problems = [...schemaLimits(json.value), ...idProblems(json.value, id), ...prototypeProblems(json.value, [])];
   const parsed = manifestSchema.safeParse(json.value);
   if (parsed.success) problems.push(...checkManifestRules(parsed.data, json.value));
-  else problems.push(...parsed.error.issues.flatMap((issue) => fromIssue(issue as Issue, json.value)));
-  report(json, problems, findings);
-  return parsed.success && !problems.some((problem) => problem.severity !== 'warning') ? parsed.data : undefined;
-}
-
-function report(json: JsonFile, problems: ManifestProblem[], findings: Findings): void {
-  const placed = problems.map((problem) => ({
-    problem,
-    place: { file: manifestFile, path: toPointer(problem.path), line: 1, column: 1 },
-    at: problem.at ?? ('value' as const),
-  }));
-  locate(json.text, placed);
-  placed.sort((a, b) => a.place.line - b.place.line || a.place.column - b.place.column);
-  for (const { problem, place } of placed) {
-    findings[problem.severity ?? 'error']('MANIFEST_INVALID', problem.message, place, problem.hint);
+  else {
+    const known = new KnownKeys();
+    problems.push(...parsed.error.issues.flatMap((issue) => fromIssue(issue as Issue, json.value, known)));
   }
+  const told = new ToldOf(json);
+  for (const problem of problems) told.tell({ rule: 'MANIFEST_INVALID', ...problem });
+  told.report(findings);
+  return parsed.success && !told.hasErrors ? parsed.data : undefined;
 }
 
 /** A field as a reader would write it: `capabilities.http.rules[0].host`. */
@@ -135,13 +119,13 @@ interface Issue {
   issues?: Issue[];
 }
 
-function fromIssue(issue: Issue, manifest: Json): ManifestProblem[] {
+function fromIssue(issue: Issue, manifest: Json, knownKeys: KnownKeys): ManifestProblem[] {
   const { path } = issue;
   const field = fieldName(path);
   const value = valueAt(manifest, path);
 
   if (issue.code === 'unrecognized_keys') {
-    const known = knownKeys(path);
+    const known = knownKeys.at(path);
     return (issue.keys ?? [])
       .filter((key) => key !== '__proto__')
       .map((key) => {
@@ -202,18 +186,19 @@ function show(value: Json): string {
 }
 
 /** The fields that the schema of node.json has at a place. */
-function knownKeys(path: readonly Segment[]): string[] {
-  let schema: Json = manifestJsonSchema();
-  for (const segment of path) {
-    if (!isObject(schema)) return [];
-    const properties: Json = schema.properties ?? {};
-    const next: Json | undefined =
-      typeof segment === 'number'
-        ? schema.items
-        : isObject(properties) && Object.hasOwn(properties, segment)
-          ? properties[segment]
-          : schema.additionalProperties;
-    schema = next ?? null;
+class KnownKeys {
+  /** Made once, when first asked: it takes longer than all the rest. */
+  #schema: Json | undefined;
+
+  at(path: readonly Segment[]): string[] {
+    this.#schema ??= manifestJsonSchema();
+    let schema: Json | undefined = this.#schema;
+    for (const segment of path) {
+      if (!isObject(schema)) return [];
+      const own: Json | undefined = valueAt(schema, ['properties', segment]);
+      schema = typeof segment === 'number' ? schema.items : (own ?? schema.additionalProperties);
+    }
+    const properties = isObject(schema) ? schema.properties : undefined;
+    return isObject(properties) ? Object.keys(properties) : [];
   }
-  return isObject(schema) && isObject(schema.properties ?? null) ? Object.keys(schema.properties as object) : [];
 }

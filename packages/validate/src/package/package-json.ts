@@ -1,8 +1,7 @@
 import type { Json } from '@glovebox/contract';
 import type { Findings } from '../findings.ts';
-import { locate } from '../json/place.ts';
-import { toPointer } from '../json/pointer.ts';
 import { readJsonFile } from '../json/read.ts';
+import { ToldOf } from '../json/told.ts';
 import { isObject } from '../json/value.ts';
 import { quoted } from '../text.ts';
 
@@ -69,22 +68,25 @@ export async function readPackageJson(
 ): Promise<{ pkg: PackageJson | undefined; unscopedName: string | undefined }> {
   const json = readJsonFile(packageJsonFile, bytes, limits, 'PACKAGE_JSON_INVALID', findings);
   if (json === undefined) return { pkg: undefined, unscopedName: undefined };
-  let failed = false;
-  const tell = (severity: 'error' | 'warning', path: string[], message: string, hint?: string) => {
-    failed ||= severity === 'error';
-    const place = { file: packageJsonFile, path: toPointer(path) };
-    locate(json.text, [{ place, at: 'value' }]);
-    findings[severity](
-      'PACKAGE_JSON_INVALID',
-      path.length === 0 ? message : `${path.map(plain).join('.')}: ${message}`,
-      place,
-      hint,
-    );
+  const told = new ToldOf(json);
+  const tell = (severity: 'error' | 'warning', path: string[], what: string, hint?: string) => {
+    const message = path.length === 0 ? what : `${path.map(plain).join('.')}: ${what}`;
+    told.tell({ rule: 'PACKAGE_JSON_INVALID', path, message, hint, severity });
   };
-  const { value } = json;
+  const pkg = await check(json.value, tell);
+  told.report(findings);
+  const unscopedName =
+    pkg !== undefined && isPackageName(pkg.name) ? pkg.name.slice(pkg.name.indexOf('/') + 1) : undefined;
+  return { pkg: told.hasErrors ? undefined : pkg, unscopedName };
+}
+
+type Tell = (severity: 'error' | 'warning', path: string[], what: string, hint?: string) => void;
+
+/** Undefined when it is no object; otherwise what could be read, to be used only when nothing was told. */
+async function check(value: Json, tell: Tell): Promise<PackageJson | undefined> {
   if (!isObject(value)) {
     tell('error', [], `${packageJsonFile} must be an object`);
-    return { pkg: undefined, unscopedName: undefined };
+    return undefined;
   }
   const text = (field: string, hint: string): string => {
     const found = value[field];
@@ -146,9 +148,7 @@ export async function readPackageJson(
   const dependencies = await section('dependencies');
   const optionalDependencies = await section('optionalDependencies');
   const devDependencies = await section('devDependencies');
-  const unscopedName = isPackageName(name) ? name.slice(name.indexOf('/') + 1) : undefined;
-  if (failed || unscopedName === undefined) return { pkg: undefined, unscopedName };
-  return { pkg: { name, version, license, dependencies, optionalDependencies, devDependencies }, unscopedName };
+  return { name, version, license, dependencies, optionalDependencies, devDependencies };
 }
 
 async function dependencyProblem(name: string, spec: Json): Promise<string | undefined> {
