@@ -29,7 +29,7 @@ export async function judgeProgram(cacheRoot: string = defaultCacheRoot): Promis
   const asItIs = { entry: join(directory, 'judge/child.ts'), directory };
   try {
     // Another user's clone: files of ours would be in its way.
-    if (statSync(dirname(cacheRoot)).uid !== process.getuid?.()) return asItIs;
+    if (statSync(nearestThatExists(cacheRoot)).uid !== process.getuid?.()) return asItIs;
     const kept = join(cacheRoot, hashOf(readSources(directory)));
     if (!existsSync(kept))
       await promisify(execFile)(process.execPath, [...stripArguments, kept], { env: {}, timeout: 60_000 });
@@ -41,6 +41,10 @@ export async function judgeProgram(cacheRoot: string = defaultCacheRoot): Promis
 
 const defaultCacheRoot = join(import.meta.dirname, '../../../../node_modules/.cache/glovebox-judge');
 const stripArguments = ['--disable-warning=ExperimentalWarning', fileURLToPath(new URL('./strip.ts', import.meta.url))];
+
+function nearestThatExists(path: string): string {
+  return existsSync(path) ? path : nearestThatExists(dirname(path));
+}
 
 /** Path, relative to the package's sources, to text: of the child and of all that it imports. */
 export function readSources(directory: string): Map<string, string> {
