@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 const args = process.argv.slice(2);
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
@@ -20,15 +21,21 @@ function launch() {
   const { NODE_OPTIONS: _options, NODE_EXTRA_CA_CERTS: extraCa, NODE_PATH: _path, ...env } = process.env;
   if (extraCa !== undefined && env.GLOVEBOX_EXTRA_CA === undefined) env.GLOVEBOX_EXTRA_CA = extraCa;
   env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../../../node_modules/.cache/glovebox-compile', import.meta.url));
+  // Says that descriptor 3 is the lifeline below.
+  env.GLOVEBOX_LIFELINE = '3';
   const child = spawn(
     pinnedNode(),
     ['--disallow-code-generation-from-strings', '--disable-warning=ExperimentalWarning', entry, ...args],
     {
-      stdio: 'inherit',
+      stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
       env,
     },
   );
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  // The program's hold on us: its end tells that we are gone, whatever killed us, and each byte that a signal came. Not
+  // child.kill(): a Ctrl-C reaches the program from the terminal too, and would count as two.
+  const lifeline = child.stdio[3];
+  lifeline.on('error', () => {});
+  for (const signal of signals) process.on(signal, () => lifeline.write('s'));
   child.on('error', (error) => {
     process.stderr.write(
       `error HOST_UNSUPPORTED: the pinned Node.js does not start: ${error.message}\n  hint: run npm ci\n`,
@@ -36,8 +43,11 @@ function launch() {
     process.exitCode = 3;
   });
   child.on('exit', (code, signal) => {
+    lifeline.destroy();
     if (signal === null) process.exitCode = code ?? 70;
-    else process.kill(process.pid, signal === 'SIGINT' ? 'SIGINT' : 'SIGKILL');
+    // Interrupted before it could listen.
+    else if (signals.includes(signal)) process.exitCode = 130;
+    else process.kill(process.pid, 'SIGKILL');
   });
 }
 

@@ -38,13 +38,13 @@ export const globalOptions: Readonly<Record<string, OptionSpec>> = {
 
 /**
  * Parse what follows a command's name.
- * @throws GloveboxError `USAGE` naming the argument.
+ * @throws GloveboxError `USAGE` naming the argument, and the option that was probably meant.
  */
-export function parseCommandArgs(
+export async function parseCommandArgs(
   command: string,
   args: readonly string[],
   specs: Readonly<Record<string, OptionSpec>>,
-): ParsedArgs {
+): Promise<ParsedArgs> {
   let json: JsonMode = 'no';
   const rest: string[] = [];
   let literal = false;
@@ -60,21 +60,50 @@ export function parseCommandArgs(
       { type, ...(short === undefined ? {} : { short }), ...(multiple === undefined ? {} : { multiple }) },
     ]),
   );
-  try {
-    const { values, positionals } = parseArgs({ args: rest, options, allowPositionals: true, strict: true });
-    return {
-      positionals,
-      options: values as ParsedArgs['options'],
-      global: {
-        json,
-        dataDir: values['data-dir'] as string | undefined,
-        help: values.help === true,
-        quiet: values.quiet === true,
-      },
-    };
-  } catch (error) {
-    throw usage(command, error instanceof Error ? (error.message.split('. ')[0] as string) : String(error));
+  const { values, positionals, tokens } = parseArgs({
+    args: rest,
+    options,
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  });
+  for (const token of tokens) if (token.kind === 'option') await checkOption(command, token, options);
+  return {
+    positionals,
+    options: values as ParsedArgs['options'],
+    global: {
+      json,
+      dataDir: values['data-dir'] as string | undefined,
+      help: values.help === true,
+      quiet: values.quiet === true,
+    },
+  };
+}
+
+interface OptionToken {
+  name: string;
+  rawName: string;
+  value: string | undefined;
+  inlineValue: boolean | undefined;
+}
+
+async function checkOption(
+  command: string,
+  { name, rawName, value, inlineValue }: OptionToken,
+  options: Readonly<Record<string, { type: OptionSpec['type'] }>>,
+): Promise<void> {
+  const spec = Object.hasOwn(options, name) ? options[name] : undefined;
+  if (spec === undefined) {
+    const { nearest } = await import('@glovebox/validate');
+    const near = rawName.startsWith('--') ? nearest(name, Object.keys(options)) : undefined;
+    const meant = near === undefined ? '' : `; did you mean --${near}`;
+    throw usage(command, `${rawName} is not an option of glovebox ${command}${meant}`);
   }
+  if (spec.type === 'boolean') {
+    if (value !== undefined) throw usage(command, `${rawName} takes no value`);
+  } else if (value === undefined) throw usage(command, `${rawName} needs a value`);
+  else if (value.startsWith('-') && value !== '-' && inlineValue !== true)
+    throw usage(command, `The value of ${rawName} begins with a hyphen; write --${name}=VALUE`);
 }
 
 function jsonMode(command: string, text: string): JsonMode {

@@ -4,8 +4,11 @@ import type { Output } from './output.ts';
 export interface CommandContext {
   args: ParsedArgs;
   output: Output;
-  /** Aborted by the first SIGINT or SIGTERM. */
-  signal: AbortSignal;
+  /**
+   * Until it is called, an interrupt ends the command at once, which is to leave nothing half-written by it. From then on
+   * the first one is told by the signal, and the command winds up.
+   */
+  windUp: () => AbortSignal;
 }
 
 export interface Command {
@@ -118,7 +121,11 @@ Ctrl-C cancels: the node is told, and killed two seconds later.`,
     usage: '<run>',
     summary: 'Show a run: state, phases, input, config, output, logs, files',
     positionals: { min: 1, max: 1 },
-    options: { receipt: { type: 'boolean', help: 'Print the receipt alone, byte for byte' }, ...project },
+    options: {
+      receipt: { type: 'boolean', help: 'Print the receipt alone, byte for byte' },
+      record: { type: 'boolean', help: 'With --json: add node, actor, times, image, limits, attempts and journal' },
+      ...project,
+    },
     load: () => import('./commands/run-show.ts'),
   },
   {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { GloveboxError } from '@glovebox/contract';
@@ -47,33 +47,92 @@ export async function loadConfig(dataDirOption: string | undefined): Promise<Con
 }
 
 async function readConfigFile(path: string): Promise<z.infer<typeof fileSchema>> {
-  let text: string;
+  const text = readConfigText(path);
+  if (text === undefined) return fileSchema.parse({});
+  const { isMap, LineCounter, parseDocument } = await import('yaml');
+  const lines = new LineCounter();
+  const document = parseDocument(text, { strict: true, uniqueKeys: true, lineCounter: lines });
+  const refuse = (message: string, offset: number | undefined, extra: { path?: string; hint?: string } = {}): never => {
+    const { line, col } = lines.linePos(offset ?? 0);
+    const { path: pointer, ...hint } = extra;
+    throw new GloveboxError('CONFIG_INVALID', {
+      message: `${path}: ${message}.`,
+      place: { file: path, ...(pointer === undefined ? {} : { path: pointer }), line, column: col },
+      ...hint,
+    });
+  };
+  const problem = document.errors[0] ?? document.warnings[0];
+  if (problem) return refuse((problem.message.split('\n')[0] as string).replace(/ at line.*$/, ''), problem.pos[0]);
+  let value: unknown;
   try {
-    text = readFileSync(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return fileSchema.parse({});
-    throw new GloveboxError('CONFIG_INVALID', {
-      message: `${path} cannot be read: ${(error as Error).message}`,
-      place: { file: path },
-      cause: error,
-    });
+    value = document.toJS({ maxAliasCount: 0 }) ?? {};
+  } catch {
+    return refuse('aliases are not used here', document.contents?.range?.[0]);
   }
-  const { parseDocument } = await import('yaml');
-  const document = parseDocument(text, { strict: true, uniqueKeys: true });
-  const problem = document.errors[0];
-  if (problem) {
-    const at = problem.linePos?.[0];
-    throw new GloveboxError('CONFIG_INVALID', {
-      message: `${path}: ${problem.message.split('\n')[0]}`,
-      place: { file: path, ...(at ? { line: at.line, column: at.col } : {}) },
-    });
-  }
-  const parsed = fileSchema.safeParse(document.toJS({ maxAliasCount: 0 }) ?? {});
+  const parsed = fileSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
-  const field = issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : issue?.path.join('.');
-  throw new GloveboxError('CONFIG_INVALID', {
-    message: `${path}: ${issue?.code === 'unrecognized_keys' ? `unknown setting ${field}` : `${field}: ${issue?.message}`}`,
-    place: { file: path, path: `/${(issue?.path ?? []).join('/')}` },
-  });
+  const pairs = isMap(document.contents) ? document.contents.items : [];
+  const offsetOf = (name: string, part: 'key' | 'value'): number | undefined => {
+    const pair = pairs.find(({ key }) => String(key) === name);
+    return ((part === 'key' ? pair?.key : (pair?.value ?? pair?.key)) as { range?: [number] } | undefined)?.range?.[0];
+  };
+  if (issue?.code === 'unrecognized_keys') {
+    const [name = ''] = issue.keys;
+    const { nearest } = await import('@glovebox/validate');
+    const near = nearest(name, Object.keys(fileSchema.shape));
+    return refuse(
+      `${name} is not a setting${near === undefined ? '' : `; did you mean ${near}`}`,
+      offsetOf(name, 'key'),
+      {
+        path: `/${name}`,
+        hint: `There is ${Object.keys(fileSchema.shape).join(' and ')}.`,
+      },
+    );
+  }
+  const name = String(issue?.path[0] ?? '');
+  if (name === '')
+    return refuse('the settings are no map of names and values', document.contents?.range?.[0], { path: '' });
+  return refuse(`${name} ${meanings[name as keyof typeof meanings]}`, offsetOf(name, 'value'), { path: `/${name}` });
+}
+
+/** What a setting has to be. */
+const meanings: Readonly<Record<keyof z.infer<typeof fileSchema>, string>> = {
+  runtime: 'is auto, crun, runc or an absolute path',
+  registry: 'is a URL that begins with https:// or http://',
+};
+
+const maxConfigBytes = 64 * 1024;
+
+/**
+ * The file names the program that runs as root, so it counts only where nobody else could have written it. Checked on
+ * the open file; a pipe in its place does not hang us.
+ *
+ * @returns undefined where there is none.
+ */
+function readConfigText(path: string): string | undefined {
+  const refuse = (what: string, cause?: unknown): GloveboxError =>
+    new GloveboxError('CONFIG_INVALID', { message: `${path} ${what}.`, place: { file: path }, cause });
+  let file: number;
+  try {
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    // Where the data directory is no directory, whoever opens it says so.
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw refuse(`cannot be read: ${message}`, error);
+  }
+  try {
+    const found = fstatSync(file);
+    if (!found.isFile()) throw refuse('is not a file');
+    if (found.uid !== process.geteuid?.() && found.uid !== 0) throw refuse('belongs to somebody else');
+    if ((found.mode & 0o022) !== 0) throw refuse('can be changed by others; run chmod 600 on it');
+    if (found.size > maxConfigBytes) throw refuse(`is larger than ${maxConfigBytes} bytes`);
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
+  } catch (error) {
+    if (error instanceof GloveboxError) throw error;
+    throw refuse('is not UTF-8 text', error);
+  } finally {
+    closeSync(file);
+  }
 }

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { GloveboxError, type Json, parseJson } from '@glovebox/contract';
-import { type TrialResult, valueLimits } from '@glovebox/engine';
+import { GloveboxError, type Json } from '@glovebox/contract';
+import type { TrialResult } from '@glovebox/engine';
 import { z } from 'zod';
 import { usage } from './args.ts';
+import { requireJson } from './values.ts';
 
 const fixtureSchema = z.strictObject({
   input: z.json(),
@@ -36,13 +37,8 @@ export async function readFixture(packageDir: string, name: string): Promise<Fix
       cause: error,
     });
   });
-  const parsed = parseJson(text, valueLimits);
-  if (!parsed.ok)
-    throw new GloveboxError('INPUT_NOT_JSON', {
-      message: `The fixture ${name} is not usable JSON: ${parsed.detail}.`,
-      place: { file },
-    });
-  const fixture = fixtureSchema.safeParse(parsed.value);
+  const value = await requireJson(`The fixture ${name}`, text, { file });
+  const fixture = fixtureSchema.safeParse(value);
   if (!fixture.success) {
     const issue = fixture.error.issues[0];
     throw new GloveboxError('INPUT_INVALID', {

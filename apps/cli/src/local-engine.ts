@@ -1,3 +1,4 @@
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CellDriver } from '@glovebox/cell';
 import type { OciDriverOptions, RuntimeChoice } from '@glovebox/cell-oci';
@@ -10,6 +11,9 @@ export interface LocalEngine {
   engine: Engine;
   close(): Promise<void>;
 }
+
+/** Host uids in use by cells, of every data directory on this host. */
+const claimsDirectory = '/run/glovebox-uids';
 
 /** What tests and the demo take away from cells; the receipt names it. No command sets any of it. */
 export type DriverOverrides = Pick<OciDriverOptions, 'weakenForTest' | 'ignoreDeadlineForTest'>;
@@ -43,12 +47,13 @@ export async function openLocalEngine(
     ]);
   const instance = await openInstance(config.dataDir);
   const [store, images, driver] = await Promise.all([
-    openStore(config),
+    openStore(config, 'worker'),
     openImages(config, places),
     openDriver(config, instance.instance, overrides, places),
   ]);
   try {
     await store.markLost(isDead, Date.now());
+    await sweepDataDir(config.dataDir);
     await driver.sweep();
   } catch (error) {
     await store.close();
@@ -72,14 +77,53 @@ export async function openLocalEngine(
   return { engine, close: () => store.close() };
 }
 
-export async function openStore(config: Config, options: { inThread?: boolean } = {}): Promise<RunStore> {
-  const [{ openRunStore }, { openInstance }] = await Promise.all([
-    import('@glovebox/store-sqlite'),
+/**
+ * The store, for commands that look at records. Before it is open, attempts whose process died are LOST, and what dead
+ * processes left is swept away.
+ */
+export async function openRecords(config: Config): Promise<RunStore> {
+  const [{ openInstance }, { isDead }] = await Promise.all([
+    // Makes the data directory where it is not there yet.
     import('@glovebox/artifact'),
+    import('@glovebox/engine/host'),
   ]);
-  // Makes the data directory where it is not there yet.
-  await openInstance(config.dataDir);
-  return openRunStore(join(config.dataDir, 'glovebox.db'), options);
+  const { instance } = await openInstance(config.dataDir);
+  const store = await openStore(config, 'in-thread');
+  try {
+    await store.markLost(isDead, Date.now());
+    await sweepDataDir(config.dataDir);
+    // A look at the records must work on a host that can run no cell, and for a user who may not sweep.
+    if (hasTraces(config))
+      await openDriver(config, instance)
+        .then((driver) => driver.sweep())
+        .catch(() => undefined);
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** Remove what killed processes left half-written in the data directory. */
+export async function sweepDataDir(dataDir: string): Promise<void> {
+  const { removeAbandoned } = await import('@glovebox/engine/staging');
+  for (const place of ['blobs/staging', 'images/staging', 'cache/bundles']) removeAbandoned(join(dataDir, place));
+}
+
+/** Whether cells, live or dead, have left anything to be swept, as far as that is known without a driver. */
+function hasTraces(config: Config): boolean {
+  try {
+    if (readdirSync(join(config.dataDir, 'run', 'cells')).length > 0) return true;
+  } catch {
+    // No cell was ever booted here.
+  }
+  return existsSync(claimsDirectory);
+}
+
+function openStore(config: Config, where: 'in-thread' | 'worker'): Promise<RunStore> {
+  return import('@glovebox/store-sqlite').then(({ openRunStore }) =>
+    openRunStore(join(config.dataDir, 'glovebox.db'), { inThread: where === 'in-thread' }),
+  );
 }
 
 export async function openImages(config: Config, places: Places = {}): Promise<ImageStore> {
@@ -97,6 +141,7 @@ export async function openDriver(
   return createOciDriver({
     runDirectory: join(config.dataDir, 'run'),
     instance,
+    claimsDirectory,
     rootfsOf: (digest: string) =>
       join(places.imagesDir ?? config.dataDir, 'images', digest.slice('sha256:'.length), 'rootfs'),
     ...(config.runtime === 'auto' ? {} : { runtime: config.runtime as RuntimeChoice }),

@@ -1,60 +1,64 @@
+import { readFileSync } from 'node:fs';
 import { errorCatalogue, GloveboxError, toErrorData } from '@glovebox/contract';
-import { globalOptions, type OptionSpec, parseCommandArgs, usage } from './args.ts';
-import { type Command, commands } from './commands.ts';
-import { Output, paint } from './output.ts';
+import { type JsonMode, parseCommandArgs, usage } from './args.ts';
+import { findCommand } from './command-line.ts';
+import { commandHelp, groupHelp, overview } from './help.ts';
+import { exitInterrupted, type Interrupts, listenForInterrupts } from './interrupts.ts';
+import { Output, printable } from './output.ts';
 
-const argv = process.argv.slice(2);
-process.exitCode = await main(argv);
+process.exitCode = await main(process.argv.slice(2), listenForInterrupts());
+// What is still under way then is what was interrupted.
+if (process.exitCode === exitInterrupted) process.exit();
 
 /** @returns the exit status; see docs/errors.md. */
-async function main(args: string[]): Promise<number> {
-  const abort = new AbortController();
-  let interrupts = 0;
-  const interrupt = (): void => {
-    interrupts++;
-    abort.abort('interrupted');
-    // A second Ctrl-C does not wait: every cell of ours dies with this process.
-    if (interrupts > 1) process.exit(130);
-  };
-  process.on('SIGINT', interrupt);
-  process.on('SIGTERM', interrupt);
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0);
-  });
-  let output = new Output(
-    args.some((arg) => arg === '--json' || arg === '--json=document')
-      ? 'document'
-      : args.includes('--json=lines')
-        ? 'lines'
-        : 'no',
-    false,
-  );
+async function main(args: string[], interrupts: Interrupts): Promise<number> {
+  const output = new Output(jsonModeOf(args), args.includes('--quiet') || args.includes('-q'));
   try {
-    const found = findCommand(args);
-    if ('help' in found) {
-      process.stdout.write(found.help);
+    const asked = await findCommand(args);
+    if (asked.kind === 'version') return showVersion(output);
+    if (asked.kind === 'help') {
+      const { of, group } = asked;
+      output.text(of !== undefined ? commandHelp(of) : group !== undefined ? groupHelp(group) : overview());
       return 0;
     }
-    const { command, rest } = found;
-    const parsed = parseCommandArgs(command.name, rest, command.options);
-    output = new Output(parsed.global.json, parsed.global.quiet);
+    const { command, rest } = asked;
+    const parsed = await parseCommandArgs(command.name, rest, command.options);
+    output.json = parsed.global.json;
+    output.quiet = parsed.global.quiet;
     if (parsed.global.help) {
-      process.stdout.write(commandHelp(command));
+      output.text(commandHelp(command));
       return 0;
     }
     const count = parsed.positionals.length;
     if (count < command.positionals.min) throw usage(command.name, `glovebox ${command.name} needs ${command.usage}`);
     if (count > command.positionals.max)
       throw usage(command.name, `${parsed.positionals[command.positionals.max]} is one argument too many`);
+    output.onClosed(() => interrupts.abort('the reader of the output is gone'));
     const { run } = await command.load();
-    return await run({ args: parsed, output, signal: abort.signal });
+    return await run({ args: parsed, output, windUp: interrupts.windUp });
   } catch (error) {
+    // Whoever read the output has seen enough.
+    if ((error as NodeJS.ErrnoException | null)?.code === 'EPIPE' && output.isClosed) return 0;
     const data = toErrorData(storageError(error));
     output.error(data);
     if (data.code === 'INTERNAL' && error instanceof Error && output.json === 'no')
-      process.stderr.write(`${error.stack ?? ''}\n`);
+      output.complain(printable(error.stack ?? ''));
     return errorCatalogue[data.code].exit;
   }
+}
+
+/** For errors that come before the options have been read. */
+function jsonModeOf(args: readonly string[]): JsonMode {
+  if (args.includes('--json=lines')) return 'lines';
+  return args.some((arg) => arg === '--json' || arg === '--json=document') ? 'document' : 'no';
+}
+
+function showVersion(output: Output): number {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  output.result({ version }, () => `glovebox ${version}`);
+  return 0;
 }
 
 /** What a full or closed disk says through any library is told by its own code. */
@@ -71,75 +75,4 @@ function storageError(error: unknown): unknown {
     });
   }
   return error;
-}
-
-function findCommand(args: string[]): { command: Command; rest: string[] } | { help: string } {
-  const words = args.filter((arg) => !arg.startsWith('-'));
-  if (
-    args.length === 0 ||
-    (words.length === 0 && args.some((arg) => arg === '--help' || arg === '-h')) ||
-    (words[0] === 'help' && words.length === 1)
-  ) {
-    return { help: overview() };
-  }
-  const asked = words[0] === 'help' ? words.slice(1) : words;
-  const command = commands.find(({ name }) => name.split(' ').every((word, i) => asked[i] === word));
-  if (!command) {
-    const group = commands.filter(({ name }) => name.startsWith(`${asked[0]} `));
-    if (group.length > 0 && (asked.length === 1 || words[0] === 'help'))
-      return { help: groupHelp(asked[0] as string, group) };
-    throw usage('', `${asked.slice(0, 2).join(' ') || args[0]} is not a command${suggestion(asked)}`);
-  }
-  if (words[0] === 'help') return { help: commandHelp(command) };
-  const rest = [...args];
-  for (const word of command.name.split(' ')) rest.splice(rest.indexOf(word), 1);
-  return { command, rest };
-}
-
-function suggestion(asked: string[]): string {
-  const text = asked.slice(0, 2).join(' ');
-  const near = commands.filter(
-    ({ name }) =>
-      name.split(' ').some((word) => asked.includes(word)) || name.replace(' ', '') === text.replace(/[ -]/g, ''),
-  );
-  return near.length === 0 ? '' : `; did you mean ${near.map(({ name }) => name).join(', ')}`;
-}
-
-function overview(): string {
-  const width = Math.max(...commands.map(({ name, usage: args }) => `${name} ${args}`.length));
-  const lines = commands.map(({ name, usage: args, summary }) => `  ${`${name} ${args}`.padEnd(width)}  ${summary}`);
-  return `${paint('bold', 'glovebox')}: write automation nodes in TypeScript and run each attempt sealed.
-
-Usage: glovebox <command> [options]
-
-${lines.join('\n')}
-
-Options of every command:
-${optionLines(globalOptions)}
-      --version              Show the version
-`;
-}
-
-function groupHelp(group: string, members: Command[]): string {
-  return `Usage: glovebox ${group} <command>\n\n${members.map(({ name, usage: args, summary }) => `  ${`${name} ${args}`.padEnd(24)}  ${summary}`).join('\n')}\n`;
-}
-
-function commandHelp({ name, usage: args, summary, help, options }: Command): string {
-  const own = optionLines(options);
-  return `Usage: glovebox ${name}${args === '' ? '' : ` ${args}`} [options]
-
-${summary}.
-${help === undefined ? '' : `\n${help}\n`}
-Options:
-${own === '' ? '' : `${own}\n`}${optionLines(globalOptions)}
-`;
-}
-
-function optionLines(options: Readonly<Record<string, OptionSpec>>): string {
-  return Object.entries(options)
-    .map(([name, { short, value, help }]) => {
-      const left = `${short === undefined ? '    ' : `-${short}, `}--${name}${value === undefined ? '' : ` ${value}`}`;
-      return `  ${left.padEnd(28)} ${help}`;
-    })
-    .join('\n');
 }

@@ -1,19 +1,38 @@
 import { styleText } from 'node:util';
-import { type ErrorData, type Finding, formatDuration, type Json, type PhasesMs } from '@glovebox/contract';
+import { type ErrorData, type Finding, formatDuration, type Json, type PhasesMs, type Place } from '@glovebox/contract';
 import type { JsonMode } from './args.ts';
 
 type Style = Parameters<typeof styleText>[0];
 
+/** Control characters (C0 but tab and line feed, DEL, C1), line separators, and what reorders text. */
+const controls = '[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]';
+const unprintable = new RegExp(controls, 'g');
+/** A change of colour, whole, or one character that is no such. */
+const unprintableButColor = new RegExp(`\\u001b\\[[0-9;]{0,16}m|${controls}`, 'g');
+
+const asEscape = (c: string): string => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
 /**
- * Text from a cell, made safe for a terminal: control characters (C0 but tab and line feed, DEL, C1) and those that
- * reorder text are shown as escapes, so that no log line can move the cursor, set a title or type for the user.
+ * Text from a cell, made safe for a terminal: control characters and those that reorder text are shown as escapes, so
+ * that no log line can move the cursor, set a title, type for the user or pass for another text.
  */
 export function printable(text: string): string {
-  return text.replace(
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to be removed
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]/g,
-    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return text.replace(unprintable, asEscape);
+}
+
+/** The same in one line, for what stands in a table or beside other words. */
+export function oneLine(text: string): string {
+  return printable(text).replace(/[\t\n]/g, (c) => (c === '\n' ? '\\n' : ' '));
+}
+
+/** The same with every line after the first one indented, so that none of them passes for a line of ours. */
+export function indented(text: string, indent: string): string {
+  return printable(text).replaceAll('\n', `\n${indent}`);
+}
+
+/** The same for text of ours with colours in it: the last net, for what was not made printable where it came in. */
+function terminalSafe(text: string): string {
+  return text.replace(unprintableButColor, (found) => (found.length > 1 ? found : asEscape(found)));
 }
 
 /** JSON for a terminal or a pipe; the same characters stand as JSON escapes, so the value is unchanged. */
@@ -21,43 +40,89 @@ export function jsonText(value: unknown, indent?: number): string {
   return printable(JSON.stringify(value, undefined, indent));
 }
 
-/** Where a command writes: the result on stdout, progress and errors on stderr. */
+/**
+ * Where a command writes: the result on stdout, progress and errors on stderr. A reader that goes away is no error; what
+ * is written after that is dropped.
+ */
 export class Output {
-  readonly json: JsonMode;
-  readonly quiet: boolean;
+  json: JsonMode;
+  quiet: boolean;
+  #closed = false;
+  #whenClosed = (): void => undefined;
 
+  /** One for a process: it listens to the errors of its streams. */
   constructor(json: JsonMode, quiet: boolean) {
     this.json = json;
     this.quiet = quiet;
+    process.stdout.on('error', () => {
+      if (this.#closed) return;
+      this.#closed = true;
+      this.#whenClosed();
+    });
+    process.stderr.on('error', () => undefined);
+  }
+
+  /** Whether the reader of stdout is gone. */
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  onClosed(action: () => void): void {
+    this.#whenClosed = action;
   }
 
   /** The result as a document, or its text for people. */
-  result(value: unknown, text: () => string): void {
-    if (this.json === 'no') process.stdout.write(`${text().replace(/\n+$/, '')}\n`);
-    else if (this.json === 'document') process.stdout.write(`${jsonText(value, 2)}\n`);
-    else process.stdout.write(`${jsonText({ event: 'result', ...(value as object) })}\n`);
+  result(value: object, text: () => string): void {
+    if (this.json === 'no') this.text(text());
+    else if (this.json === 'document') this.#write(jsonText(value, 2));
+    else this.#write(jsonText({ event: 'result', ...value }));
+  }
+
+  /** Text for people on stdout, ending with one line feed; nothing where there is none. */
+  text(text: string): void {
+    const end = text.replace(/\n+$/, '');
+    if (end !== '') this.#write(terminalSafe(end));
+  }
+
+  /** On stdout as it is: only for text that holds nothing of a cell's but in base64. */
+  raw(text: string): void {
+    if (!this.#closed) process.stdout.write(text);
+  }
+
+  /** One JSON value in one line of stdout. */
+  line(value: object): void {
+    this.#write(jsonText(value));
   }
 
   /** A live event; on stdout only with --json=lines. */
   event(event: { event: string; [key: string]: unknown }): void {
-    if (this.json === 'lines') process.stdout.write(`${jsonText(event)}\n`);
+    if (this.json === 'lines') this.line(event);
   }
 
   /** A line of progress for people. */
   progress(text: string): void {
-    if (this.json === 'no' && !this.quiet) process.stderr.write(`${text}\n`);
+    if (this.json === 'no' && !this.quiet) this.complain(text);
+  }
+
+  /** A line on stderr, whatever the options say. */
+  complain(text: string): void {
+    process.stderr.write(`${terminalSafe(text)}\n`);
   }
 
   error(error: ErrorData): void {
-    if (this.json !== 'no') {
-      const { details, ...rest } = error;
-      const findings = (details as { findings?: Json } | undefined)?.findings;
-      process.stdout.write(
-        `${jsonText(this.json === 'lines' ? { event: 'error', error } : { error: rest, ...(findings ? { findings } : {}) }, this.json === 'lines' ? undefined : 2)}\n`,
-      );
+    if (this.json === 'no') {
+      this.complain(errorText(error));
       return;
     }
-    process.stderr.write(`${errorText(error)}\n`);
+    const { details, ...rest } = error;
+    const findings = (details as { findings?: Json } | undefined)?.findings;
+    const document = { error: rest, ...(findings === undefined ? {} : { findings }) };
+    if (this.json === 'lines') this.line({ event: 'error', ...document });
+    else this.#write(jsonText(document, 2));
+  }
+
+  #write(text: string): void {
+    if (!this.#closed) process.stdout.write(`${text}\n`);
   }
 }
 
@@ -67,27 +132,27 @@ export function paint(style: Style, text: string, stream: NodeJS.WriteStream = p
 
 export function errorText(error: ErrorData): string {
   const findings = (error.details as { findings?: Finding[] } | undefined)?.findings ?? [];
-  const lines = [`${paint(['red', 'bold'], 'error', process.stderr)} ${error.code}: ${printable(error.message)}`];
+  const label = paint(['red', 'bold'], 'error', process.stderr);
+  const lines = [`${label} ${error.code}: ${indented(error.message, '  ')}`];
   if (findings.length > 1) {
     for (const finding of findings)
-      lines.push(`  ${placeText(finding)}${printable(finding.message)} (${finding.rule})`);
+      lines.push(`  ${placeText(finding.place)}${indented(finding.message, '    ')} (${finding.rule})`);
   } else {
     const place = error.place ?? findings[0]?.place;
-    const at = place ? placeText({ place }).trim() : '';
+    const at = place ? placeText(place).trim() : '';
     if (at !== '') lines.push(`  at ${at}`);
   }
-  const hint = error.hint;
-  if (hint) lines.push(`  ${paint('cyan', 'hint', process.stderr)}: ${printable(hint)}`);
+  if (error.hint) lines.push(`  ${paint('cyan', 'hint', process.stderr)}: ${indented(error.hint, '    ')}`);
   return lines.join('\n');
 }
 
-function placeText({ place }: Pick<Finding, 'place'>): string {
-  const position =
-    place.line === undefined ? '' : `:${place.line}${place.column === undefined ? '' : `:${place.column}`}`;
-  const text = [place.file === undefined ? '' : `${place.file}${position}`, place.path ?? '']
+/** `file:line:column /json/pointer ` as far as known, with a blank at its end where there is anything. */
+export function placeText({ file, path, line, column }: Place): string {
+  const position = line === undefined ? '' : `:${line}${column === undefined ? '' : `:${column}`}`;
+  const text = [file === undefined ? position.slice(1) : `${file}${position}`, path ?? '']
     .filter((part) => part !== '')
     .join(' ');
-  return text === '' ? '' : `${printable(text)} `;
+  return text === '' ? '' : `${oneLine(text)} `;
 }
 
 /** Columns with two spaces between; numbers in a column named in `right` stand right. */

@@ -1,21 +1,30 @@
 import { open } from 'node:fs/promises';
-import { GloveboxError, parseJson } from '@glovebox/contract';
+import { GloveboxError, type Json, type Place, parseJson } from '@glovebox/contract';
 import { valueLimits } from '@glovebox/engine';
 import { usage } from './args.ts';
 
 /**
  * A value given on the command line: JSON text, or `@file`, or `@-` for stdin. Left out, it is `{}`.
- * @throws GloveboxError `INPUT_UNREADABLE`, `INPUT_NOT_JSON`.
+ * @throws GloveboxError `INPUT_UNREADABLE`, `INPUT_NOT_JSON` with line and column.
  */
 export async function readValue(name: 'input' | 'config', given: string | undefined): Promise<string> {
-  const text = given === undefined ? '{}' : given.startsWith('@') ? await readFileText(name, given.slice(1)) : given;
+  if (given === undefined) return '{}';
+  const file = given.startsWith('@') ? given.slice(1) : undefined;
+  const text = file === undefined ? given : await readFileText(name, file);
+  await requireJson(`--${name}`, text, file === undefined ? { path: `/${name}` } : { file });
+  return text;
+}
+
+/** @throws GloveboxError `INPUT_NOT_JSON` at the place, with line and column where the text is not JSON. */
+export async function requireJson(what: string, text: string, place: Place): Promise<Json> {
   const parsed = parseJson(text, valueLimits);
-  if (parsed.ok) return text;
+  if (parsed.ok) return parsed.value;
+  const { inspectJson, position } = await import('@glovebox/validate');
+  const offset = inspectJson(text, valueLimits.maxDepth)[0]?.offset;
   throw new GloveboxError('INPUT_NOT_JSON', {
-    message: `--${name} is not usable JSON: ${parsed.detail}.`,
-    ...(given?.startsWith('@')
-      ? { place: { file: given.slice(1) } }
-      : { place: { path: `/${name}` }, hint: 'Pass JSON text, or @file with a JSON file.' }),
+    message: `${what} is not usable JSON: ${parsed.detail}.`,
+    place: { ...place, ...(offset === undefined ? {} : position(text, offset)) },
+    ...(place.file === undefined ? { hint: 'Pass JSON text, or @file with a JSON file.' } : {}),
   });
 }
 
@@ -35,43 +44,42 @@ export async function withTextFields(inputText: string, fields: string[] | undef
 }
 
 async function readFileText(name: string, path: string): Promise<string> {
-  try {
-    if (path === '-') return await readBounded(process.stdin);
-    const file = await open(path, 'r');
-    try {
-      return await readBounded(file.createReadStream({ autoClose: false }));
-    } finally {
-      await file.close();
-    }
-  } catch (error) {
-    if (error instanceof GloveboxError) throw error;
-    throw new GloveboxError('INPUT_UNREADABLE', {
-      message: `The ${name} file ${path} cannot be read: ${(error as Error).message}.`,
+  const refuse = (why: string, cause?: unknown): GloveboxError =>
+    new GloveboxError('INPUT_UNREADABLE', {
+      message: `The ${name} file ${path === '-' ? 'on standard input' : path} ${why}.`,
+      hint: 'Pass a readable file of UTF-8 text.',
       place: { file: path },
-      cause: error,
+      cause,
     });
+  const bytes = await readAll(path).catch((error: unknown) => {
+    throw refuse(`cannot be read: ${(error as Error).message}`, error);
+  });
+  if (bytes === undefined) throw refuse(`is over ${valueLimits.maxBytes} bytes`);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw refuse('is not UTF-8', error);
   }
 }
 
-async function readBounded(source: AsyncIterable<Uint8Array>): Promise<string> {
+/** @returns undefined for more than a value may have. */
+async function readAll(path: string): Promise<Buffer | undefined> {
+  if (path === '-') return readBounded(process.stdin);
+  const file = await open(path, 'r');
+  try {
+    return await readBounded(file.createReadStream({ autoClose: false }));
+  } finally {
+    await file.close();
+  }
+}
+
+async function readBounded(source: AsyncIterable<Uint8Array>): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of source) {
     bytes += chunk.byteLength;
-    if (bytes > valueLimits.maxBytes)
-      throw new GloveboxError('INPUT_UNREADABLE', {
-        message: `The input is over ${valueLimits.maxBytes} bytes.`,
-        hint: 'Pass less.',
-      });
+    if (bytes > valueLimits.maxBytes) return undefined;
     chunks.push(chunk);
   }
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
-  } catch (error) {
-    throw new GloveboxError('INPUT_UNREADABLE', {
-      message: 'The input is not UTF-8.',
-      hint: 'Convert it to UTF-8.',
-      cause: error,
-    });
-  }
+  return Buffer.concat(chunks);
 }

@@ -41,6 +41,12 @@ export const errorCatalogue = {
     'The target is already there; nothing was changed.',
     'Choose another name, or remove it first.',
   ),
+  TARGET_UNUSABLE: entry(
+    2,
+    'user',
+    'The target cannot be written; nothing was changed.',
+    'Check that its directory is there and may be written, or choose another.',
+  ),
   NOT_FOUND: entry(2, 'user', 'There is no such thing.', 'List what is there and check the spelling.'),
   INTERRUPTED: entry(130, 'retry', 'Interrupted.', 'Run the command again.'),
   INTERNAL: entry(70, 'defect', 'An unexpected condition: a defect of Glovebox.', 'Report it with the text above.'),

@@ -18,7 +18,7 @@ import {
   type RunLimits,
   runLimits,
 } from '@glovebox/contract';
-import { openJudge, readNodePackage, type ValueJudge } from '@glovebox/validate';
+import { locateFindings, openJudge, readNodePackage, type ValueJudge } from '@glovebox/validate';
 import { type AttemptReport, runAttempt } from './attempt/run-attempt.ts';
 import { buildNode } from './build-node.ts';
 import type { Engine } from './engine.ts';
@@ -90,7 +90,7 @@ export async function runTrial(
   const judge = openJudge({ input: pkg.manifest.input, config: pkg.manifest.config, output: pkg.manifest.output });
   try {
     events.onStep?.('check');
-    const [, built] = await both(checkValues(judge, request), buildNode(engine, pkg, events, signal));
+    const [, built] = await both(checkValues(judge, pkg, request), buildNode(engine, pkg, events, signal));
     const limits = runLimits(pkg.manifest);
     const plan = planRunCell(image.digest as Parameters<typeof planRunCell>[0], limits);
     const { run, attempt } = describeRun(engine, request, pkg, limits);
@@ -224,9 +224,9 @@ function requireJson(what: 'input' | 'config', text: string, code: 'INPUT_NOT_JS
     });
 }
 
-async function checkValues(judge: ValueJudge, request: TrialRequest): Promise<void> {
+async function checkValues(judge: ValueJudge, pkg: NodePackage, request: TrialRequest): Promise<void> {
   const schemas = await judge.checkSchemas();
-  if (schemas.length > 0) throw new GloveboxError('PACKAGE_INVALID', fromFindings(schemas));
+  if (schemas.length > 0) throw new GloveboxError('PACKAGE_INVALID', fromFindings(locateFindings(pkg.files, schemas)));
   for (const which of ['input', 'config'] as const) {
     const findings = await judge.check(which, which === 'input' ? request.inputText : request.configText);
     if (findings.length > 0)

@@ -1,10 +1,10 @@
-import { existsSync } from 'node:fs';
-import { open, rename, unlink } from 'node:fs/promises';
+import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { openInstance } from '@glovebox/artifact';
 import { GloveboxError } from '@glovebox/contract';
 import type { CommandContext } from '../commands.ts';
 import { configFileName, dataDirOf } from '../config.ts';
+import { writeNewFile } from '../target.ts';
 
 const commentedConfig = `# Glovebox configuration. Every line here is optional; what is commented out shows the default.
 
@@ -18,24 +18,13 @@ const commentedConfig = `# Glovebox configuration. Every line here is optional; 
 export async function run({ args, output }: CommandContext): Promise<number> {
   const dataDir = dataDirOf(args.global.dataDir);
   const path = join(dataDir, configFileName);
-  if (existsSync(path))
+  if (lstatSync(path, { throwIfNoEntry: false }))
     throw new GloveboxError('ALREADY_EXISTS', {
       message: `${path} is already there; nothing was changed.`,
       place: { file: path },
     });
   const { instance, publicKeyPem } = await openInstance(dataDir);
-  const temp = `${path}.${process.pid}`;
-  const file = await open(temp, 'wx', 0o600);
-  try {
-    await file.writeFile(commentedConfig);
-    await file.sync();
-    await rename(temp, path);
-  } catch (error) {
-    await unlink(temp).catch(() => undefined);
-    throw error;
-  } finally {
-    await file.close();
-  }
+  await writeNewFile(path, [Buffer.from(commentedConfig)], 0o600);
   output.result(
     { dataDir, config: path, instance, publicKey: publicKeyPem },
     () =>

@@ -1,8 +1,10 @@
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { GloveboxError, idPatterns } from '@glovebox/contract';
+import { removeAbandoned, stagedName } from '@glovebox/engine/staging';
 import { usage } from '../args.ts';
 import type { CommandContext } from '../commands.ts';
+import { stageBeside, targetError } from '../target.ts';
 
 export async function run({ args, output }: CommandContext): Promise<number> {
   const target = resolve(args.positionals[0] as string);
@@ -12,25 +14,13 @@ export async function run({ args, output }: CommandContext): Promise<number> {
   }
   const title = (args.options.title as string | undefined) ?? titleOf(id);
   if (title.length > 120 || title === '') throw usage('node new', '--title has 1 to 120 characters');
-  const there = await readdir(target).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw new GloveboxError('ALREADY_EXISTS', {
-      message: `${target} is there and is not a directory.`,
-      place: { file: target },
-    });
-  });
-  if (there !== undefined && there.length > 0) {
-    throw new GloveboxError('ALREADY_EXISTS', {
-      message: `${target} is not empty; nothing was changed.`,
-      place: { file: target },
-    });
-  }
   const [{ nodeTemplate }, { toolingFiles }] = await Promise.all([
     import('@glovebox/sdk/template'),
     import('../tooling-files.ts'),
   ]);
   const files = new Map([...nodeTemplate({ id, title }), ...toolingFiles()]);
-  await writePackage(target, files);
+  if (await isThere(target)) await fillDirectory(target, files);
+  else await makeDirectory(target, files);
   const names = [...files.keys()].filter((name) => !/^(\.glovebox|node_modules)\//.test(name)).sort();
   output.result({ directory: target, id, files: [...files.keys()].sort() }, () =>
     [
@@ -43,35 +33,80 @@ export async function run({ args, output }: CommandContext): Promise<number> {
   return 0;
 }
 
-/** Into a directory beside the target, then renamed: a crash leaves no half a package. */
-async function writePackage(target: string, files: ReadonlyMap<string, string | Uint8Array>): Promise<void> {
-  await mkdir(dirname(target), { recursive: true });
-  const temp = join(dirname(target), `.${basename(target)}.${process.pid}.new`);
-  await mkdir(temp, { mode: 0o755 });
+type Files = ReadonlyMap<string, string | Uint8Array>;
+
+/** The file by which a directory is a node package: it comes last. */
+const lastName = 'node.json';
+
+async function isThere(target: string): Promise<boolean> {
+  const found = await stat(target).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw targetError(error, target);
+  });
+  if (found !== undefined && !found.isDirectory())
+    throw new GloveboxError('ALREADY_EXISTS', { message: `${target} is not a directory.`, place: { file: target } });
+  return found !== undefined;
+}
+
+/** Into a directory beside the target, then renamed: a crash leaves no half a package, and the next try what it left. */
+async function makeDirectory(target: string, files: Files): Promise<void> {
   try {
-    for (const [name, content] of files) {
-      const path = join(temp, name);
-      await mkdir(dirname(path), { recursive: true });
-      const file = await open(path, 'wx', 0o644);
-      try {
-        await file.writeFile(content);
-      } finally {
-        await file.close();
-      }
-    }
-    // rename() takes the place of an empty directory, and of nothing else.
-    await rename(temp, target);
+    await mkdir(dirname(target), { recursive: true });
   } catch (error) {
-    await rm(temp, { recursive: true, force: true });
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code === 'ENOTEMPTY' || code === 'EEXIST') {
+    throw targetError(error, target);
+  }
+  const staged = stageBeside(target);
+  try {
+    await writeFiles(staged, files);
+    // rename() takes the place of an empty directory, and of nothing else.
+    await rename(staged, target);
+  } catch (error) {
+    await rm(staged, { recursive: true, force: true });
+    throw targetError(error, target);
+  }
+}
+
+/**
+ * Into a directory that is there and empty, which may be a mount or where somebody's shell stands, so it is not replaced.
+ * Written in full inside of it, then moved up entry by entry: what a crash leaves is no node package yet, and the next try
+ * completes it.
+ */
+async function fillDirectory(target: string, files: Files): Promise<void> {
+  const names = [...new Set([...files.keys()].map((name) => name.split('/')[0] as string))];
+  const staged = join(target, `${stagePrefix}${stagedName()}`);
+  const moved: string[] = [];
+  try {
+    const before = await readdir(target);
+    removeAbandoned(target, stagePrefix);
+    const there = await readdir(target);
+    const isLeftByCrash = there.length < before.length && !there.includes(lastName);
+    if (there.length > 0 && !(isLeftByCrash && there.every((name) => names.includes(name))))
       throw new GloveboxError('ALREADY_EXISTS', {
-        message: `${target} was filled meanwhile; nothing was changed.`,
+        message: `${target} is not empty; nothing was changed.`,
         place: { file: target },
-        cause: error,
       });
+    await writeFiles(staged, files);
+    const missing = names.filter((name) => !there.includes(name) && name !== lastName);
+    for (const name of [...missing, lastName]) {
+      await rename(join(staged, name), join(target, name));
+      moved.push(name);
     }
-    throw error;
+  } catch (error) {
+    for (const name of moved) await rm(join(target, name), { recursive: true, force: true });
+    throw targetError(error, target);
+  } finally {
+    await rm(staged, { recursive: true, force: true });
+  }
+}
+
+const stagePrefix = '.node-new.';
+
+async function writeFiles(directory: string, files: Files): Promise<void> {
+  await mkdir(directory, { mode: 0o755 });
+  for (const [name, content] of files) {
+    const path = join(directory, name);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, content, { flag: 'wx', mode: 0o644 });
   }
 }
 

@@ -2,6 +2,7 @@ import { lstat, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { GloveboxError } from '@glovebox/contract';
 import type { CommandContext } from '../commands.ts';
+import { stageBeside, targetError } from '../target.ts';
 import { toolingFiles } from '../tooling-files.ts';
 
 export async function run({ args, output }: CommandContext): Promise<number> {
@@ -28,7 +29,7 @@ async function place(target: string, name: string, text: string): Promise<void> 
   for (let i = 1; i <= parts.length; i++) {
     const directory = join(target, ...parts.slice(0, i));
     await mkdir(directory).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
+      if (error.code !== 'EEXIST') throw targetError(error, directory);
     });
     if (!(await lstat(directory)).isDirectory()) {
       throw new GloveboxError('PACKAGE_FILE_REFUSED', {
@@ -38,12 +39,12 @@ async function place(target: string, name: string, text: string): Promise<void> 
     }
   }
   const path = join(target, name);
-  const temp = `${path}.${process.pid}`;
+  const staged = stageBeside(path);
   try {
-    await writeFile(temp, text, { flag: 'wx' });
-    await rename(temp, path);
+    await writeFile(staged, text, { flag: 'wx' });
+    await rename(staged, path);
   } catch (error) {
-    await rm(temp, { force: true });
-    throw error;
+    await rm(staged, { force: true });
+    throw targetError(error, path);
   }
 }

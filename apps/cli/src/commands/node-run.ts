@@ -1,11 +1,19 @@
-import { formatDuration, formatSize, GloveboxError, type Json, type LogRecord } from '@glovebox/contract';
-import { runTrial, type TrialResult } from '@glovebox/engine';
+import {
+  type ErrorCode,
+  errorCatalogue,
+  formatDuration,
+  formatSize,
+  GloveboxError,
+  type Json,
+} from '@glovebox/contract';
+import { type Engine, runTrial, type TrialEvents, type TrialResult } from '@glovebox/engine';
 import { usage } from '../args.ts';
 import type { CommandContext } from '../commands.ts';
 import { loadConfig } from '../config.ts';
 import { type FixtureVerdict, judgeFixture, readFixture } from '../fixture.ts';
+import { exitInterrupted, interruption } from '../interrupts.ts';
 import { localActor, openLocalEngine } from '../local-engine.ts';
-import { jsonText, paint, printable } from '../output.ts';
+import { jsonText, type Output, oneLine, paint } from '../output.ts';
 import { projectOf } from '../project.ts';
 import { errorLines, logText, stateText } from '../run-text.ts';
 import { readValue, withTextFields } from '../values.ts';
@@ -21,7 +29,7 @@ const stepTexts: Record<string, string> = {
   teardown: 'removing the cell',
 };
 
-export async function run({ args, output, signal }: CommandContext): Promise<number> {
+export async function run({ args, output, windUp }: CommandContext): Promise<number> {
   const { options } = args;
   if (options.trial !== true) throw usage('node run', 'a directory runs as a trial only: add --trial');
   const packageDir = args.positionals[0] as string;
@@ -40,37 +48,18 @@ export async function run({ args, output, signal }: CommandContext): Promise<num
     : await readValue('config', options.config as string | undefined);
   const project = projectOf(args);
   const config = await loadConfig(args.global.dataDir);
+  const signal = windUp();
   const { engine, close } = await openLocalEngine(config);
   try {
-    await engine.images.current('builder').catch(async (error: unknown) => {
-      if (!GloveboxError.is(error, 'IMAGE_MISSING')) throw error;
-      await engine.images.build({ onProgress: (line) => output.progress(line) });
-    });
+    await buildMissingImages(engine, output, signal);
     const result = await runTrial(
       engine,
       { project, actor: localActor(), packageDir, inputText, configText },
-      {
-        onStep: (step, detail) => {
-          output.progress(
-            paint('dim', `· ${stepTexts[step] ?? step}${detail === undefined ? '' : ` ${detail}`}`, process.stderr),
-          );
-          output.event({ event: 'step', step, ...(detail === undefined ? {} : { detail }) });
-        },
-        onRun: (ids) => output.event({ event: 'run', ...ids }),
-        onLog: (record: LogRecord) => {
-          output.progress(logText(record));
-          output.event({ event: 'log', ...record });
-        },
-        onProgress: (progress) => {
-          const percent = progress.fraction === undefined ? '' : `${Math.round(progress.fraction * 100)} % `;
-          output.progress(paint('dim', `· ${percent}${progress.message ?? ''}`, process.stderr));
-          output.event({ event: 'progress', ...progress });
-        },
-      },
+      eventsOf(output),
       signal,
     );
     const verdict = fixture ? judgeFixture(fixture, result) : undefined;
-    const { run: id, attempt, state, output: value, error, digest, receiptDigest, phasesMs, peaks, files } = result;
+    const { run: id, attempt, state, output: value, error, digest, receiptDigest, phasesMs, peaks } = result;
     output.result(
       {
         run: id,
@@ -82,23 +71,61 @@ export async function run({ args, output, signal }: CommandContext): Promise<num
         receiptDigest,
         phasesMs,
         peaks,
-        files,
         ...(verdict ? { fixture: verdict } : {}),
       },
       () => (value === null && state !== 'SUCCEEDED' ? '' : jsonText(value as Json, 2)),
     );
     output.progress(summary(result));
-    if (signal.aborted) return 130;
     if (verdict) output.progress(fixtureText(verdict));
-    return (verdict ? verdict.matches : state === 'SUCCEEDED') ? 0 : 1;
+    return exitStatus(result, verdict);
   } finally {
     await close();
   }
 }
 
+async function buildMissingImages({ images }: Engine, output: Output, signal: AbortSignal): Promise<void> {
+  try {
+    await images.current('builder');
+  } catch (error) {
+    if (!GloveboxError.is(error, 'IMAGE_MISSING')) throw error;
+    const building = images.build({ onProgress: (line) => output.progress(line) });
+    // What a half-made image leaves is removed by whoever comes next.
+    await Promise.race([building, interruption(signal)]);
+  }
+}
+
+function eventsOf(output: Output): TrialEvents {
+  const dim = (text: string): string => paint('dim', `· ${text}`, process.stderr);
+  return {
+    onStep: (step, detail) => {
+      output.progress(dim(`${stepTexts[step] ?? step}${detail === undefined ? '' : ` ${detail}`}`));
+      output.event({ event: 'step', step, ...(detail === undefined ? {} : { detail }) });
+    },
+    onRun: (ids) => output.event({ event: 'run', ...ids }),
+    onLog: (record) => {
+      output.progress(logText(record));
+      output.event({ event: 'log', ...record });
+    },
+    onProgress: (progress) => {
+      const percent = progress.fraction === undefined ? '' : `${Math.round(progress.fraction * 100)} % `;
+      output.progress(dim(`${percent}${oneLine(progress.message ?? '')}`));
+      output.event({ event: 'progress', ...progress });
+    },
+  };
+}
+
+function exitStatus({ state, error }: TrialResult, verdict: FixtureVerdict | undefined): number {
+  if (state === 'CANCELLED') return exitInterrupted;
+  // A code of ours is never what a node claims; what this host cannot is not the node's failure.
+  const entry =
+    error !== null && Object.hasOwn(errorCatalogue, error.code) ? errorCatalogue[error.code as ErrorCode] : undefined;
+  if (entry !== undefined && (entry.exit === 3 || entry.exit === 70)) return entry.exit;
+  return (verdict ? verdict.matches : state === 'SUCCEEDED') ? 0 : 1;
+}
+
 function fixtureText({ name, matches, differsAt, expected }: FixtureVerdict): string {
   if (matches) return `${paint('green', 'fixture', process.stderr)} ${name}: as expected`;
-  const where = differsAt === undefined ? '' : ` at ${differsAt === '' ? 'the top' : printable(differsAt)}`;
+  const where = differsAt === undefined ? '' : ` at ${differsAt === '' ? 'the top' : oneLine(differsAt)}`;
   return `${paint('red', 'fixture', process.stderr)} ${name}: differs${where}; expected ${jsonText(expected ?? null).slice(0, 300)}`;
 }
 

@@ -1,17 +1,18 @@
-import { createWriteStream } from 'node:fs';
-import { rename, rm, stat } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createBlobStore } from '@glovebox/blobs-fs';
 import { formatSize, GloveboxError } from '@glovebox/contract';
 import type { CommandContext } from '../commands.ts';
 import { loadConfig } from '../config.ts';
-import { openStore } from '../local-engine.ts';
+import { openRecords } from '../local-engine.ts';
+import { printable } from '../output.ts';
 import { findRun } from '../project.ts';
+import { writeNewFile } from '../target.ts';
 
 export async function run({ args, output }: CommandContext): Promise<number> {
   const config = await loadConfig(args.global.dataDir);
-  const store = await openStore(config, { inThread: true });
+  const store = await openRecords(config);
   try {
     const { run, last } = await findRun(store, args);
     const name = args.positionals[1] as string;
@@ -26,28 +27,27 @@ export async function run({ args, output }: CommandContext): Promise<number> {
     const bytes = createBlobStore(join(config.dataDir, 'blobs')).read(file.digest);
     const out = args.options.out as string | undefined;
     if (out === undefined) {
-      await pipeline(bytes, process.stdout, { end: false });
+      await pipeline(process.stdout.isTTY ? shown(bytes) : bytes, process.stdout, { end: false });
       return 0;
     }
     const target = resolve(out);
-    if (
-      await stat(target).then(
-        () => true,
-        () => false,
-      )
-    )
-      throw new GloveboxError('ALREADY_EXISTS', { message: `${target} is already there.`, place: { file: target } });
-    const temp = `${target}.${process.pid}.part`;
-    try {
-      await pipeline(bytes, createWriteStream(temp, { flags: 'wx', mode: 0o600 }));
-      await rename(temp, target);
-    } catch (error) {
-      await rm(temp, { force: true });
-      throw error;
-    }
+    // Before a byte is written; whoever makes it meanwhile keeps it too.
+    if ((await lstat(target).catch(() => undefined)) !== undefined)
+      throw new GloveboxError('ALREADY_EXISTS', {
+        message: `${target} is already there; nothing was changed.`,
+        place: { file: target },
+      });
+    await writeNewFile(target, bytes, 0o600);
     output.result({ file: target, ...file }, () => `${target}  ${formatSize(file.sizeBytes)}  ${file.digest}`);
     return 0;
   } finally {
     await store.close();
   }
+}
+
+/** A file of a node's may hold anything; on a terminal its control characters are shown, not obeyed. */
+async function* shown(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  for await (const chunk of bytes) yield printable(decoder.decode(chunk, { stream: true }));
+  yield printable(decoder.decode());
 }

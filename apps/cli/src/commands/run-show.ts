@@ -1,8 +1,7 @@
 import { formatDuration, formatSize, GloveboxError, type Json, type LogRecord } from '@glovebox/contract';
-import { isDead } from '@glovebox/engine/host';
 import type { CommandContext } from '../commands.ts';
 import { loadConfig } from '../config.ts';
-import { openStore } from '../local-engine.ts';
+import { openRecords } from '../local-engine.ts';
 import { jsonText, paint, printable, waterfall } from '../output.ts';
 import { findRun } from '../project.ts';
 import { errorLines, logText, stateText } from '../run-text.ts';
@@ -11,9 +10,8 @@ const shownLogLines = 50;
 const shownValueChars = 2000;
 
 export async function run({ args, output }: CommandContext): Promise<number> {
-  const store = await openStore(await loadConfig(args.global.dataDir), { inThread: true });
+  const store = await openRecords(await loadConfig(args.global.dataDir));
   try {
-    await store.markLost(isDead, Date.now());
     const { run, attempts, last } = await findRun(store, args);
     const end = last.end;
     if (args.options.receipt === true) {
@@ -22,42 +20,47 @@ export async function run({ args, output }: CommandContext): Promise<number> {
           message: `Run ${run.id} has no receipt.`,
           hint: 'Only attempts that had a cell have one.',
         });
-      process.stdout.write(end.receiptText);
+      output.raw(end.receiptText);
       return 0;
     }
     const logs: LogRecord[] = (await store.logs(last.id)).map(({ seq: _seq, ...record }) => record);
     const parse = (text: string | null): Json => (text === null ? null : (JSON.parse(text) as Json));
+    const files = end?.files ?? [];
     const document = {
       run: run.id,
       attempt: last.id,
       state: last.state,
-      node: run.node,
-      project: run.project,
-      mode: run.mode,
-      actor: run.actor,
-      createdAt: new Date(run.createdAtMs).toISOString(),
-      endedAt: end ? new Date(end.endedAtMs).toISOString() : null,
       input: parse(run.inputText),
       config: parse(run.configText),
       output: parse(end?.outputText ?? null),
       error: end?.error ?? null,
       digest: end?.bundleDigest ?? null,
-      image: end?.imageDigest ?? null,
       receiptDigest: end?.receiptDigest ?? null,
       phasesMs: end?.phasesMs ?? null,
       peaks: end?.peaks ?? null,
-      limits: run.limits,
-      files: end?.files ?? [],
+      files,
       logs,
+    };
+    const createdAt = new Date(run.createdAtMs).toISOString();
+    const record = async () => ({
+      project: run.project,
+      node: run.node,
+      mode: run.mode,
+      actor: run.actor,
+      createdAt,
+      endedAt: end ? new Date(end.endedAtMs).toISOString() : null,
+      image: end?.imageDigest ?? null,
+      limits: run.limits,
       logTruncated: end?.logTruncated ?? false,
       attempts: attempts.map(({ id, number, state }) => ({ id, number, state })),
       journal: await store.journal(run.id),
-    };
-    output.result(document, () => {
+    });
+    const shown = args.options.record === true ? { ...document, record: await record() } : document;
+    output.result(shown, () => {
       const parts = [
         `${paint('bold', run.id)}  ${stateText(last.state)}`,
         `  node      ${run.node.id}@${run.node.version}  ${run.node.revision.slice(0, 19)}…`,
-        `  created   ${document.createdAt} by ${run.actor}`,
+        `  created   ${createdAt} by ${run.actor}`,
         ...(end?.bundleDigest ? [`  bundle    ${end.bundleDigest}`] : []),
         ...(end?.receiptDigest ? [`  receipt   ${end.receiptDigest}`] : []),
       ];
@@ -76,12 +79,10 @@ export async function run({ args, output }: CommandContext): Promise<number> {
       parts.push('', paint('bold', 'input'), value(document.input), paint('bold', 'config'), value(document.config));
       if (end?.outputText != null) parts.push(paint('bold', 'output'), value(document.output));
       if (end?.error) parts.push(paint('bold', 'error'), errorLines(end.error));
-      if (document.files.length > 0) {
+      if (files.length > 0) {
         parts.push(
           paint('bold', 'files'),
-          ...document.files.map(
-            (file) => `  ${file.name}  ${file.mediaType}  ${formatSize(file.sizeBytes)}  ${file.digest}`,
-          ),
+          ...files.map((file) => `  ${file.name}  ${file.mediaType}  ${formatSize(file.sizeBytes)}  ${file.digest}`),
         );
       }
       parts.push(

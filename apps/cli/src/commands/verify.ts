@@ -77,12 +77,12 @@ async function verifyRecord(
   id: string,
   keys: string[],
 ): Promise<{ statement: ReceiptStatement; keyId: string }> {
-  const [{ openStore }, { projectOf }, { verifyRun }] = await Promise.all([
+  const [{ openRecords }, { projectOf }, { verifyRun }] = await Promise.all([
     import('../local-engine.ts'),
     import('../project.ts'),
     import('@glovebox/engine'),
   ]);
-  const store = await openStore(await loadConfig(args.global.dataDir), { inThread: true });
+  const store = await openRecords(await loadConfig(args.global.dataDir));
   try {
     return await verifyRun(store, projectOf(args), id, keys);
   } finally {

@@ -156,7 +156,8 @@ class LiveAttempt {
   }
 
   cancel(reason: string): void {
-    if (this.#cancelled !== undefined) return;
+    // What has given its result, or broken a rule, has ended by that already.
+    if (this.#cancelled !== undefined || this.#result !== undefined || this.#violation !== undefined) return;
     this.#cancelled = reason;
     this.control.cancel(reason);
     // A cell that has no job yet has nothing to wind up.

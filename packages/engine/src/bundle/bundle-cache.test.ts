@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { stagedName } from '../staging.ts';
 import { createBundleCache } from './bundle-cache.ts';
 
 let base: string;
@@ -91,11 +92,12 @@ describe('the bundle cache', () => {
       await cache.put(each, big);
       utimesSync(join(dir, each), i, i);
     }
-    writeFileSync(join(dir, 'x.part'), '');
-    utimesSync(join(dir, 'x.part'), 1, 1);
-    writeFileSync(join(dir, 'y.part'), '');
+    const alive = stagedName();
+    const [bootId, pid, , random] = alive.split('.');
+    writeFileSync(join(dir, `${bootId}.${pid}.1.${random}`), '');
+    writeFileSync(join(dir, alive), '');
     expect(await cache.get(keys[0] as string)).toBeDefined();
     await cache.put(key, big);
-    expect(readdirSync(dir).sort()).toEqual([keys[0], keys[2], key, 'y.part'].sort());
+    expect(readdirSync(dir).sort()).toEqual([keys[0], keys[2], key, alive].sort());
   });
 });

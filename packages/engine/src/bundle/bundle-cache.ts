@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,12 +6,10 @@ import type { Finding, Json } from '@glovebox/contract';
 import { buildLimits } from '@glovebox/contract/build-limits';
 import { z } from 'zod';
 import type { BundleCache, CachedBundle } from '../ports.ts';
+import { removeAbandoned, stagedName } from '../staging.ts';
 
 /** What the cache may take on disk, in bytes. The entries that were used longest ago go first. */
 const defaultMaxBytes = 256 * 1024 * 1024;
-
-/** A half-written file of this age has no writer any more. */
-const staleAfterMs = 60 * 60 * 1000;
 
 const maxEntryBytes = buildLimits.bundleBytes + buildLimits.sourceMapBytes + 2 * buildLimits.metafileBytes;
 const headerLimit = 1024;
@@ -105,7 +103,7 @@ function decodeEntry(key: string, file: Buffer): CachedBundle | undefined {
 
 async function writeEntry(dir: string, key: string, parts: Uint8Array[]): Promise<void> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
-  const temporary = join(dir, `${randomBytes(8).toString('hex')}.part`);
+  const temporary = join(dir, stagedName());
   try {
     const file = await open(temporary, 'wx', 0o600);
     try {
@@ -122,13 +120,13 @@ async function writeEntry(dir: string, key: string, parts: Uint8Array[]): Promis
 }
 
 async function prune(dir: string, maxBytes: number): Promise<void> {
+  removeAbandoned(dir);
   const entries: { path: string; size: number; usedMs: number }[] = [];
   for (const name of await readdir(dir)) {
     const path = join(dir, name);
     const found = await stat(path).catch(() => undefined);
     if (found === undefined) continue;
     if (keyPattern.test(name)) entries.push({ path, size: found.size, usedMs: found.mtimeMs });
-    else if (name.endsWith('.part') && Date.now() - found.mtimeMs > staleAfterMs) await rm(path, { force: true });
   }
   entries.sort((a, b) => b.usedMs - a.usedMs);
   let total = 0;
