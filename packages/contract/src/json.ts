@@ -39,7 +39,9 @@ export function jsonTextDepth(text: string): number {
 export function parseJson(
   text: string,
   limits: JsonLimits,
-): { ok: true; value: Json } | { ok: false; reason: 'too-large' | 'too-deep' | 'unsafe-integer' | 'syntax'; detail: string } {
+):
+  | { ok: true; value: Json }
+  | { ok: false; reason: 'too-large' | 'too-deep' | 'unsafe-integer' | 'syntax'; detail: string } {
   if (Buffer.byteLength(text) > limits.maxBytes) {
     return { ok: false, reason: 'too-large', detail: `over ${limits.maxBytes} bytes` };
   }
@@ -51,8 +53,9 @@ export function parseJson(
     const value = JSON.parse(text, (_key, parsed: Json, context?: { source?: string }) => {
       if (typeof parsed === 'number' && !Number.isSafeInteger(parsed)) {
         const source = context?.source;
-        if (source !== undefined && /^-?\d+$/.test(source) && BigInt(source) !== BigInt(Math.trunc(parsed))) unsafe ??= source;
+        // The overflow first: a literal of a million digits must not be handed to BigInt.
         if (!Number.isFinite(parsed)) unsafe ??= source ?? String(parsed);
+        else if (source !== undefined && /^-?\d+$/.test(source) && BigInt(source) !== BigInt(parsed)) unsafe ??= source;
       }
       return parsed;
     }) as Json;
