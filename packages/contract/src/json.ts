@@ -55,7 +55,7 @@ export function parseJson(
         const source = context?.source;
         // The overflow first: a literal of a million digits must not be handed to BigInt.
         if (!Number.isFinite(parsed)) unsafe ??= source ?? String(parsed);
-        else if (source !== undefined && /^-?\d+$/.test(source) && BigInt(source) !== BigInt(parsed)) unsafe ??= source;
+        else if (source !== undefined && losesDigits(source, parsed)) unsafe ??= source;
       }
       return parsed;
     }) as Json;
@@ -66,4 +66,9 @@ export function parseJson(
   } catch (error) {
     return { ok: false, reason: 'syntax', detail: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** Whether an integer literal is neither the double's exact value nor the text that JavaScript itself writes for it. */
+function losesDigits(source: string, parsed: number): boolean {
+  return /^-?\d+$/.test(source) && JSON.stringify(parsed) !== source && BigInt(source) !== BigInt(parsed);
 }
