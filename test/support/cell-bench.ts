@@ -8,20 +8,29 @@ import { type CellPlan, type Digest, type InstanceId, newCellId, newInstanceId }
 import { makeCellRootfs } from './cell-rootfs.ts';
 import { type Residue, readResidue } from './residue.ts';
 
-/** Evaluates what it is sent over the channel; `say` answers a line of JSON. It is no part of the product. */
+/**
+ * Evaluates what it is sent over the channel, one piece of code after the other; `say` answers a line of JSON. It waits
+ * for the next piece with its event loop blocked, until a piece calls `leave`. It is no part of the product.
+ */
 const harness = `
-const net = process.getBuiltinModule('node:net');
-const channel = new net.Socket({ fd: 3, readable: true, writable: true });
-globalThis.say = (value) => channel.write(JSON.stringify(value) + '\\n');
+const fs = process.getBuiltinModule('node:fs');
+const channel = 3;
+let left = false;
+globalThis.say = (value) => void fs.writeSync(channel, JSON.stringify(value) + '\\n');
+globalThis.leave = () => { left = true; };
 globalThis.require = require;
-let code = '';
-channel.on('data', (chunk) => {
-  code += chunk;
-  if (!code.endsWith('\\0')) return;
-  (0, eval)(code.slice(0, -1));
-  code = '';
-});
-channel.on('end', () => process.reallyExit(0));
+const next = () => {
+  let code = '';
+  const bytes = Buffer.alloc(65536);
+  while (!code.endsWith('\\0')) {
+    const count = fs.readSync(channel, bytes);
+    if (count === 0) process.reallyExit(0);
+    code += bytes.toString('utf8', 0, count);
+  }
+  for (const piece of code.slice(0, -1).split('\\0')) (0, eval)(piece);
+  if (!left) setImmediate(next);
+};
+next();
 `;
 
 const MiB = 1024 * 1024;

@@ -17,8 +17,8 @@ export type CgroupShape = 'direct' | 'nested';
 
 export interface CgroupUse {
   oomKills: number;
-  /** Times the memory limit was hit. Not a sign of an out-of-memory kill by itself: caches are dropped first. */
-  memoryLimitHits: number;
+  /** Whether the charge came up to the limit. Not a sign of an out-of-memory kill by itself: caches are dropped first. */
+  memoryLimitReached: boolean;
   pidsLimitHit: boolean;
   peakMemoryBytes: number | null;
   peakPids: number | null;
@@ -30,6 +30,9 @@ export interface CellCgroup {
   setCpu(cores: number): void;
   readUse(): CgroupUse;
 }
+
+/** The kernel charges memory in batches of at most 64 pages. */
+const chargeBatchBytes = 64 * 4096;
 
 /** The runtime process that waits for the cell stays with it and is counted. */
 const launcherTasks: Record<CgroupShape, number> = { direct: 1, nested: 0 };
@@ -112,17 +115,15 @@ function openCellCgroup(
     ],
     setCpu: (cores) => apply(cpuWrites(hierarchies, cores)),
     readUse: () => {
+      const peakMemoryBytes = number(read('memory', first ? 'memory.max_usage_in_bytes' : 'memory.peak'));
       const peakTasks = number(read('pids', 'pids.peak'));
       const hits = readCounter(read('pids', 'pids.events'), 'max') ?? 0;
       return {
         oomKills: readCounter(read('memory', first ? 'memory.oom_control' : 'memory.events'), 'oom_kill') ?? 0,
-        memoryLimitHits: first
-          ? // Where swap is counted too its limit, which is the same, is met first.
-            (number(read('memory', 'memory.failcnt')) ?? 0) + (number(read('memory', 'memory.memsw.failcnt')) ?? 0)
-          : (readCounter(read('memory', 'memory.events'), 'max') ?? 0),
+        memoryLimitReached: peakMemoryBytes !== null && peakMemoryBytes >= limits.memoryBytes - chargeBatchBytes,
         // The runtime's own cgroup, where version 1 counts the refusals, may be gone: then the peak has to tell.
         pidsLimitHit: hits > 0 || (shape === 'nested' && peakTasks !== null && peakTasks >= pidsMax),
-        peakMemoryBytes: number(read('memory', first ? 'memory.max_usage_in_bytes' : 'memory.peak')),
+        peakMemoryBytes,
         peakPids: peakTasks === null ? null : Math.max(0, peakTasks - launcherTasks[shape]),
       };
     },

@@ -20,7 +20,7 @@ describe.each(['crun', 'runc'] as const)('under %s', (runtime) => {
 
   it('ends a cell that takes more memory than its plan gives with cause oom and its peak', async () => {
     const cell = await bench.boot({ memoryBytes: 96 * MiB }, driver);
-    cell.run('globalThis.kept = []; setInterval(() => kept.push(Buffer.alloc(8 * 1024 * 1024, 1)), 1)');
+    cell.run('globalThis.kept = []; for (;;) kept.push(Buffer.alloc(8 * 1024 * 1024, 1))');
     const end = await cell.ended;
     expect(end).toMatchObject({ cause: 'oom' });
     expect(end.peakMemoryBytes).toBeGreaterThan(90 * MiB);
@@ -39,7 +39,7 @@ describe.each(['crun', 'runc'] as const)('under %s', (runtime) => {
     const cell = await bench.boot({ pids: 16 }, driver);
     // libuv starts its threads with the first work for them and aborts when it cannot.
     cell.run(
-      "process.env.UV_THREADPOOL_SIZE = '64'; require('node:fs').readFile('/glovebox/harness.cjs', () => say('read'))",
+      "leave(); process.env.UV_THREADPOOL_SIZE = '64'; require('node:fs').readFile('/glovebox/harness.cjs', () => say('read'))",
     );
     const end = await cell.ended;
     expect(end.pidsLimitHit).toBe(true);
@@ -49,7 +49,7 @@ describe.each(['crun', 'runc'] as const)('under %s', (runtime) => {
 
   it('does not tell of the pids limit when a cell stays under it', async () => {
     const cell = await bench.boot({ pids: 64 }, driver);
-    cell.run("require('node:fs').readFile('/glovebox/harness.cjs', () => say('read'))");
+    cell.run("leave(); require('node:fs').readFile('/glovebox/harness.cjs', () => say('read'))");
     expect(await cell.heard()).toBe('read');
     cell.kill('done');
     const end = await cell.ended;

@@ -140,8 +140,8 @@ function explainExit(exit: Exit, use: CgroupUse, folder: CellFolder): Explanatio
       error: runtimeError(messages, `it ended with ${exit.code ?? exit.signal} and made no container`),
     };
   }
-  // The counter may be gone with a cgroup of the runtime's own. Nobody else kills a cell that has hit its limit.
-  if (killed && use.memoryLimitHits > 0) return { cause: 'oom' };
+  // The counter may be gone with a cgroup of the runtime's own. Nobody else kills a cell that has come up to its limit.
+  if (killed && use.memoryLimitReached) return { cause: 'oom' };
   return { cause: 'self' };
 }
 
