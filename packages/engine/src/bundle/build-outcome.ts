@@ -31,10 +31,10 @@ export function concludeBuild(
   end: CellEnd,
   request: BundleRequest,
   layout: BuilderLayout,
-  stderrTail: string,
+  stderrText: string,
 ): BundleResult {
   if (outcome.kind === 'refused') return { ok: false, findings: unpackFindings(outcome.report) };
-  if (outcome.kind === 'ended') return { ok: false, findings: [explainEnd(outcome.during, end, stderrTail)] };
+  if (outcome.kind === 'ended') return { ok: false, findings: [explainEnd(outcome.during, end, stderrText)] };
   if (outcome.kind === 'failed') return { ok: false, findings: [explainFailure(outcome.failure)] };
   return readBundle(outcome.answer, outcome.report, cell, end, request, layout);
 }
@@ -109,7 +109,7 @@ function explainFailure(failure: Exclude<ServiceFailure, { kind: 'ended' }>): Fi
  * Why a builder cell ended before it gave its answer. Running out of time or memory is the package's doing; everything else
  * is a defect or the host's, and is thrown.
  */
-function explainEnd(during: 'boot' | 'unpack' | 'bundle', end: CellEnd, stderrTail: string): Finding {
+function explainEnd(during: 'boot' | 'unpack' | 'bundle', end: CellEnd, stderrText: string): Finding {
   if (end.error !== undefined) throw new GloveboxError(end.error.code, end.error);
   if (end.cause === 'deadline' || end.cause === 'lifetime') {
     return finding('BUILD_TIMED_OUT', 'Bundling took too long and was stopped.', 'Use fewer or smaller dependencies.');
@@ -121,8 +121,13 @@ function explainEnd(during: 'boot' | 'unpack' | 'bundle', end: CellEnd, stderrTa
       'Use fewer or smaller dependencies.',
     );
   }
+  // A crash of the bundler that the author's source makes, again and again, is no fault of the host.
+  if (during === 'bundle' && /^fatal error: stack overflow$/m.test(stderrText)) {
+    return finding('BUILD_FAILED', 'The source is nested too deep for the bundler.', 'Nest less.');
+  }
   const how = end.exit.signal ?? `exit code ${end.exit.code}`;
-  const said = printable(stderrTail.trim().split('\n').slice(-5).join(' '), 500);
+  const lines = stderrText.split('\n').filter((line) => line.trim() !== '');
+  const said = printable(lines.slice(0, 5).join(' '), 500);
   throw new GloveboxError(during === 'boot' ? 'CELL_BOOT_FAILED' : 'CELL_LOST', {
     message: `The builder cell ended (${end.cause}, ${how}) in its ${during} step${said === '' ? '.' : `: ${said}`}`,
   });

@@ -328,6 +328,11 @@ describe('a source that cannot be bundled', () => {
     }
   });
 
+  it('names a source that is nested too deep for the bundler as the fault', async () => {
+    const found = await findings({ 'src/index.ts': `export default ${'['.repeat(1_900_000)}` });
+    expect(found).toMatchObject([{ rule: 'BUILD_FAILED', message: expect.stringContaining('nested too deep') }]);
+  });
+
   it('may use WebAssembly-free parts of packages that have some', async () => {
     const dep = packageTgz('dep', '1.0.0', {
       'index.js': 'module.exports = 1',

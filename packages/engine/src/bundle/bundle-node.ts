@@ -13,7 +13,8 @@ import { printable } from './printable.ts';
 /** What a builder cell has for all it does. The driver kills it at the end of that, whatever this process does. */
 export const buildDeadlineMs = 90_000;
 
-const stderrKeptBytes = 8 * 1024;
+/** At each end: a program says first why it dies, and last where. */
+const stderrKeptBytes = 4 * 1024;
 
 export interface BundleRequest {
   pkg: Pick<NodePackage, 'files' | 'dependencies'>;
@@ -70,7 +71,7 @@ export async function bundleNode(request: BundleRequest, options: BundleOptions)
   const abort = (): void => cell.kill('cancelled');
   options.signal?.addEventListener('abort', abort, { once: true });
   if (options.signal?.aborted) abort();
-  const stderr = keepTail(cell.stderr);
+  const stderr = keepEnds(cell.stderr);
   // A dying cell breaks its pipes at any time; how it died is told by its end.
   for (const stream of [cell.stdin, cell.stdout]) stream?.on('error', () => {});
   try {
@@ -141,12 +142,15 @@ function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new GloveboxError('INTERRUPTED', { message: 'The build was cancelled.' });
 }
 
-/** Read to the end, so that the cell never blocks on it, and keep the last bytes. */
-function keepTail(stream: Readable): () => string {
+/** Read to the end, so that the cell never blocks on it, and keep the first and the last bytes. */
+function keepEnds(stream: Readable): () => string {
+  let head = Buffer.alloc(0);
   let tail = Buffer.alloc(0);
   stream.on('data', (chunk: Buffer) => {
-    tail = Buffer.concat([tail, chunk]).subarray(-stderrKeptBytes);
+    const taken = stderrKeptBytes - head.length;
+    if (taken > 0) head = Buffer.concat([head, chunk.subarray(0, taken)]);
+    tail = Buffer.concat([tail, chunk.subarray(taken)]).subarray(-stderrKeptBytes);
   });
   stream.on('error', () => {});
-  return () => tail.toString('utf8');
+  return () => Buffer.concat([head, tail]).toString('utf8');
 }
