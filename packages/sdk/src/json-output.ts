@@ -15,7 +15,7 @@ import {
 } from './primordials.ts';
 
 /** Levels of arrays and objects that a value may have; 1 is a flat one. */
-export const maxJsonDepth = 512;
+export const maxJsonDepth = 128;
 
 export interface JsonProblem {
   kind: 'not-json' | 'too-large';

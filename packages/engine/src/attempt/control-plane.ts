@@ -43,7 +43,8 @@ export interface ControlPlaneOptions {
 const errorBodyBytes = 128 * 1024;
 const progressBodyBytes = 4096;
 const maxProgressReports = 10_000;
-const maxOutputDepth = 512;
+/** As for input: an output is an input of the next step. */
+const maxOutputDepth = 128;
 
 /**
  * The host's side of one cell's requests. Whatever a request asks, it gets what this attempt's job grants and no more;
