@@ -38,8 +38,7 @@ function heapMiB(plan: CellPlan): number {
 
 /**
  * argv of the cell's first process. Node's permission model is hygiene here, not a wall: it refuses workers, child
- * processes, addons and files outside; the namespaces, cgroups and seccomp are the wall. `--allow-net` is there for
- * adopting the channel's descriptor and is dropped by the harness before any author code.
+ * processes, addons, network and files outside; the namespaces, cgroups and seccomp are the wall.
  *
  * Code from strings is refused by the harness, not by V8's flag: with the flag V8 rejects the code cache of Node's own
  * built-ins, and loading `node:net` takes 15 ms instead of 3, `node:crypto` 28 instead of 8.
@@ -52,7 +51,6 @@ export function cellCommand(plan: CellPlan): string[] {
       '--allow-fs-read=/glovebox/',
       `--allow-fs-read=${cellPaths.scratch}/`,
       `--allow-fs-write=${cellPaths.scratch}/`,
-      '--allow-net',
       '--no-experimental-ffi',
       '--disable-sigusr1',
       '--disable-warning=ExperimentalWarning',

@@ -1,36 +1,28 @@
-import { connectClient } from '@glovebox/channel';
 import { Attempt } from './harness/attempt.ts';
 import { fetchBundle } from './harness/bundle-loader.ts';
+import { CellChannel } from './harness/cell-channel.ts';
 import { Control } from './harness/control.ts';
 import { announceExit, pinProcessEvents, refuseCodeFromStrings, refuseFetch } from './harness/guards.ts';
-import { Liveness } from './harness/liveness.ts';
 import { captureOutput } from './harness/output-capture.ts';
 import { monotonicMs } from './harness/primordials.ts';
-import { adoptChannel } from './harness/transport.ts';
 
 /**
  * The first and only process of a run cell: asks the host for its job and the bundle, runs the handler once, tells the
  * result, and waits to be killed. It holds no secret and no token; the channel is its identity.
  */
 async function runCell(exitNow: (code: number) => never): Promise<void> {
-  const socket = adoptChannel();
-  const client = connectClient(socket);
+  const channel = new CellChannel();
   // Nobody is left to tell anything to.
-  client.ended.then(() => exitNow(1));
+  channel.client.ended.then(() => exitNow(1));
 
-  const control = new Control(client);
-  const jobRequest = control.job();
-  control.flush();
+  const control = new Control(channel.client);
+  const job = await channel.block(control.job());
+  const attempt = new Attempt(channel, control, job, monotonicMs(), exitNow);
+  const bundle = await channel.block(fetchBundle(control, job.bundle));
 
-  // While the host makes up its mind:
   pinProcessEvents();
   refuseCodeFromStrings();
   refuseFetch();
-
-  const job = await jobRequest;
-  const arrivedMs = monotonicMs();
-  const attempt = new Attempt(control, new Liveness(socket), job, arrivedMs);
-  const bundle = await fetchBundle(control, job.bundle);
   const flushOutput = captureOutput((source, level, message) => attempt.log.write(source, level, message));
   announceExit((code) => attempt.exited(code));
   process.addUncaughtExceptionCaptureCallback((thrown) => {

@@ -2,15 +2,18 @@ import type { CancelNotice, Job } from '@glovebox/contract';
 import { encodeJson } from '@glovebox/sdk/context-rules';
 import { importBundle } from './bundle-loader.ts';
 import { Cancellation } from './cancellation.ts';
+import type { CellChannel } from './cell-channel.ts';
 import { createContext } from './context.ts';
 import { type Control, paths, textOfBody } from './control.ts';
 import { FileWriter } from './files.ts';
 import { describeThrown, type Failure, failureText } from './guest-error.ts';
-import type { Liveness } from './liveness.ts';
 import { LogStream } from './log-stream.ts';
-import { apply, parseJsonText } from './primordials.ts';
+import { apply, parseJsonText, startTimer } from './primordials.ts';
 import { ProgressReporter } from './progress.ts';
 import { whenSettled } from './promises.ts';
+
+/** How long a handler runs before the event loop is made to read the channel, which takes some milliseconds. */
+const listenAfterMs = 20;
 
 type State = { kind: 'loading' } | { kind: 'running' } | { kind: 'ended' };
 
@@ -23,22 +26,24 @@ type State = { kind: 'loading' } | { kind: 'running' } | { kind: 'ended' };
 export class Attempt {
   readonly log: LogStream;
   readonly #control: Control;
-  readonly #liveness: Liveness;
+  readonly #channel: CellChannel;
   readonly #job: Job;
   readonly #progress: ProgressReporter;
   readonly #files: FileWriter;
   readonly #cancellation = new Cancellation();
   readonly #context: unknown;
+  readonly #exitNow: (code: number) => never;
   #flushOutput: () => void = () => undefined;
   #state: State = { kind: 'loading' };
 
-  constructor(control: Control, liveness: Liveness, job: Job, arrivedMs: number) {
+  constructor(channel: CellChannel, control: Control, job: Job, arrivedMs: number, exitNow: (code: number) => never) {
+    this.#exitNow = exitNow;
     this.#control = control;
-    this.#liveness = liveness;
+    this.#channel = channel;
     this.#job = job;
     this.log = new LogStream(control, job.limits.logBytes);
     this.#progress = new ProgressReporter(control);
-    this.#files = new FileWriter(control, liveness, job.limits);
+    this.#files = new FileWriter(control, channel, job.limits);
     this.#context = createContext({
       job,
       arrivedMs,
@@ -57,8 +62,6 @@ export class Attempt {
       (module) => this.#run((module as { default?: unknown }).default),
       (thrown) => this.fail(thrown),
     );
-    // From here on only what the node waits for keeps the process alive.
-    this.#liveness.release();
   }
 
   /** Something that nobody caught, wherever it came from. */
@@ -107,7 +110,10 @@ export class Attempt {
     );
   }
 
+  /** Not read before the handler has run for a while: most are done by then. */
   #watchCancel(): void {
+    const timer = startTimer(() => this.#channel.listen(), listenAfterMs);
+    timer.unref();
     whenSettled(
       this.#control.get(paths.cancel),
       (answer) => {
@@ -136,23 +142,25 @@ export class Attempt {
     this.#end('error', () => failureText(failure));
   }
 
-  /** Exactly one result, after the last log line and the last progress. Then silence: the host kills. */
+  /**
+   * Exactly one result, after the last log line and the last progress. Then the process blocks until the host kills it:
+   * whatever author code is still under way does not get another turn.
+   */
   #end(kind: 'output' | 'error', text: () => string, when: 'after-logs' | 'at-once' = 'after-logs'): void {
     if (this.#state.kind === 'ended') return;
     this.#state = { kind: 'ended' };
-    this.#liveness.hold();
     this.#flushOutput();
+    this.#progress.flush();
     const send = (): void => {
       try {
         this.#control.send('POST', paths.result, text(), { 'glovebox-result': kind });
-        this.#control.flush();
       } catch {
-        // The channel has ended, and the process is about to.
+        // The channel has ended.
       }
+      this.#channel.blockForEver(this.#exitNow);
     };
-    this.#progress.flush();
     const logged = this.log.close();
     if (logged === undefined || when === 'at-once') send();
-    else whenSettled(logged, send, send);
+    else whenSettled(this.#channel.block(logged), send, send);
   }
 }

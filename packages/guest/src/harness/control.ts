@@ -1,6 +1,6 @@
 import type { ChannelClient, ClientStream } from '@glovebox/channel';
 import type { controlAuthority, controlPaths, Job } from '@glovebox/contract';
-import { asyncIterator, Bytes, parseJsonText, setBytes, utf8Bytes, utf8Text } from './primordials.ts';
+import { asyncIterator, Bytes, lengthOf, parseJsonText, setBytes, utf8Bytes, utf8Text } from './primordials.ts';
 
 /** As in the contract, which is not loaded here: it would bring its schemas along. */
 const authority: typeof controlAuthority = 'control.invalid';
@@ -68,12 +68,12 @@ export async function readAnswer(stream: ClientStream): Promise<Answer> {
     if (last) last.next = chunk;
     else first = chunk;
     last = chunk;
-    total += next.value.length;
+    total += lengthOf(next.value);
   }
   const body = new Bytes(total);
   for (let at = 0; first; first = first.next) {
     setBytes(body, first.bytes, at);
-    at += first.bytes.length;
+    at += lengthOf(first.bytes);
   }
   return { status, body };
 }
@@ -83,4 +83,4 @@ interface Chunk {
   next: Chunk | undefined;
 }
 
-export const textOfBody = (body: Uint8Array): string => utf8Text(body, 0, body.length);
+export const textOfBody = (body: Uint8Array): string => utf8Text(body, 0, lengthOf(body));

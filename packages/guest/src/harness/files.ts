@@ -10,8 +10,7 @@ import {
 } from '@glovebox/sdk/context-rules';
 import { type Answer, type Control, paths, readAnswer, textOfBody } from './control.ts';
 import { contextError } from './guest-error.ts';
-import type { Liveness } from './liveness.ts';
-import { apply, Bytes, PlainPromise, parseJsonText, setBytes, utf8Bytes } from './primordials.ts';
+import { apply, Bytes, lengthOf, PlainPromise, parseJsonText, setBytes, utf8Bytes } from './primordials.ts';
 import { sealed, settled, whenSettled } from './promises.ts';
 
 /** Uploads under way at once; further ones wait. The channel has 64 streams for everything. */
@@ -23,6 +22,12 @@ const refusals: { readonly [code: string]: string } = {
   FILE_NAME_REFUSED: 'this run has a file of that name already',
 };
 
+/** Somebody who reads the host's answers as long as it is told to. */
+interface Hold {
+  hold(): void;
+  release(): void;
+}
+
 interface Waiting {
   readonly start: () => void;
   next: Waiting | undefined;
@@ -31,15 +36,15 @@ interface Waiting {
 /** `ctx.files`: streams what the node writes out to the host, as fast as the host takes it. */
 export class FileWriter {
   readonly #control: Control;
-  readonly #liveness: Liveness;
+  readonly #channel: Hold;
   readonly #limits: Job['limits'];
   #uploads = 0;
   #firstWaiting: Waiting | undefined;
   #lastWaiting: Waiting | undefined;
 
-  constructor(control: Control, liveness: Liveness, limits: Job['limits']) {
+  constructor(control: Control, channel: Hold, limits: Job['limits']) {
     this.#control = control;
-    this.#liveness = liveness;
+    this.#channel = channel;
     this.#limits = limits;
   }
 
@@ -55,14 +60,14 @@ export class FileWriter {
     if (this.#limits.filesCount === 0) return this.#giveUp(source, refused('FILES_NOT_DECLARED'));
     if (this.#uploads >= maxUploads) await this.#turn();
     this.#uploads++;
-    this.#liveness.hold();
+    this.#channel.hold();
     try {
       const answer = await sealed(this.#upload(name as string, mediaType as string, source));
       const body = parseJsonText(textOfBody(answer.body)) as { code?: string; digest: string; sizeBytes: number };
       if (answer.status >= 400) throw refused(body.code ?? 'FILES_LIMIT');
       return { digest: body.digest, sizeBytes: body.sizeBytes };
     } finally {
-      this.#liveness.release();
+      this.#channel.release();
       this.#uploads--;
       this.#next();
     }
@@ -151,7 +156,7 @@ export class FileWriter {
 /** A copy: the node may use its buffer again while the bytes wait for credit. */
 function bytesOf(chunk: string | Uint8Array): Uint8Array {
   if (typeof chunk === 'string') return utf8Bytes(chunk);
-  const copy = new Bytes(chunk.length);
+  const copy = new Bytes(lengthOf(chunk));
   setBytes(copy, chunk, 0);
   return copy;
 }

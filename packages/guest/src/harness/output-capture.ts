@@ -1,5 +1,7 @@
 import type { GuestLog } from '@glovebox/contract';
-import { apply, defineProperty, sliceText, typedArrayName, uncurryThis } from './primordials.ts';
+import { apply, defineProperty, sliceText, typedArrayName } from './primordials.ts';
+
+const loadBuiltin = process.getBuiltinModule.bind(process);
 
 type Level = GuestLog['level'];
 type Sink = (source: GuestLog['source'], level: Level, message: string) => void;
@@ -76,13 +78,15 @@ function captureConsole(sink: Sink): void {
 
 /** A stream in place of `process.stdout` or `process.stderr`, made when somebody first asks for it. */
 function captureStream(name: 'stdout' | 'stderr', fd: number, level: Level, sink: Sink): () => void {
-  const { Writable } = process.getBuiltinModule('node:stream');
-  const { StringDecoder } = process.getBuiltinModule('node:string_decoder');
-  const decode = uncurryThis(StringDecoder.prototype.write);
-  const decoder = new StringDecoder('utf8');
+  let decode: ((chunk: Buffer) => string) | undefined;
   let line = '';
   const take = (chunk: unknown): void => {
-    const text = typeof chunk === 'string' ? chunk : decode(decoder, chunk as Buffer);
+    if (typeof chunk !== 'string') {
+      const { StringDecoder } = loadBuiltin('node:string_decoder');
+      const decoder = new StringDecoder('utf8');
+      decode ??= (bytes) => decoder.write(bytes);
+    }
+    const text = typeof chunk === 'string' ? chunk : (decode as (chunk: Buffer) => string)(chunk as Buffer);
     let start = 0;
     for (let i = 0; i < text.length; i++) {
       if (text[i] !== '\n' && line.length + i - start < maxLineLength) continue;
@@ -95,6 +99,7 @@ function captureStream(name: 'stdout' | 'stderr', fd: number, level: Level, sink
     line += sliceText(text, start);
   };
   const make = (): NodeJS.WriteStream => {
+    const { Writable } = loadBuiltin('node:stream');
     const stream = new Writable({
       decodeStrings: false,
       emitClose: false,

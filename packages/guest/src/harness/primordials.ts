@@ -23,7 +23,8 @@ const timeout = setTimeout;
 const immediate = setImmediate;
 export const startTimer = timeout as (task: () => void, ms: number) => NodeJS.Timeout;
 export const stopTimer = clearTimeout as (timer: NodeJS.Timeout) => void;
-/** After the running task, when what it made ready has been done. */
+export const nextTick = process.nextTick as (task: () => void) => void;
+/** In the next turn of the event loop. */
 export const runSoon = immediate as (task: () => void) => void;
 
 const encoder = new TextEncoder();
@@ -36,6 +37,18 @@ export const Bytes = Uint8Array;
 export const setBytes = uncurryThis(
   Uint8Array.prototype.set as (this: Uint8Array, source: Uint8Array, offset?: number) => void,
 );
+
+const typedArrayPrototype: object = Object.getPrototypeOf(Uint8Array.prototype);
+const getter = <T>(name: string): ((bytes: Uint8Array) => T) =>
+  uncurryThis(Object.getOwnPropertyDescriptor(typedArrayPrototype, name)?.get as (this: Uint8Array) => T);
+export const lengthOf = getter<number>('length');
+const bufferOf = getter<ArrayBuffer>('buffer');
+const offsetOf = getter<number>('byteOffset');
+
+/** `bytes[start, end)`, not copied, without looking up a species constructor. */
+export function viewOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
+  return new Bytes(bufferOf(bytes), offsetOf(bytes) + start, end - start);
+}
 
 const { hrtime } = process;
 /** Milliseconds of a clock that only goes forward. */

@@ -1,6 +1,5 @@
-import { type Control, paths, readAnswer } from './control.ts';
-import { monotonicMs, quote, startTimer, stopTimer, uncurryThis } from './primordials.ts';
-import { whenSettled } from './promises.ts';
+import { type Control, paths } from './control.ts';
+import { monotonicMs, quote, startTimer, stopTimer } from './primordials.ts';
 
 interface Report {
   fraction?: number;
@@ -10,13 +9,10 @@ interface Report {
 /** The host takes 10,000 reports of an attempt; at this pace the longest attempt makes 6,000. */
 const intervalMs = 100;
 
-const unref = uncurryThis((Object.getPrototypeOf(setTimeout(() => {}, 0).unref()) as NodeJS.Timeout).unref);
-
-/** Sends the newest report at a bounded pace, one at a time; what comes faster replaces what waits. */
+/** Sends the newest report at a bounded pace; what comes faster replaces what waits. The host's answers tell nothing. */
 export class ProgressReporter {
   readonly #control: Control;
   #waiting: Report | undefined;
-  #sending = false;
   #lastSentMs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
@@ -36,7 +32,7 @@ export class ProgressReporter {
   }
 
   #schedule(): void {
-    if (this.#sending || this.#timer !== undefined || !this.#waiting) return;
+    if (this.#timer !== undefined || !this.#waiting) return;
     const waitMs = this.#lastSentMs + intervalMs - monotonicMs();
     if (waitMs <= 0) {
       this.#send(this.#waiting);
@@ -47,19 +43,14 @@ export class ProgressReporter {
       if (this.#waiting) this.#send(this.#waiting);
     }, waitMs);
     // A report that waits must not keep a node alive that waits for nothing else.
-    unref(this.#timer);
+    this.#timer.unref();
   }
 
   #send(report: Report): void {
     this.#waiting = undefined;
-    this.#sending = true;
     this.#lastSentMs = monotonicMs();
-    const done = (): void => {
-      this.#sending = false;
-      this.#schedule();
-    };
     try {
-      whenSettled(readAnswer(this.#control.send('POST', paths.progress, progressText(report))), done, done);
+      this.#control.send('POST', paths.progress, progressText(report));
       this.#control.flush();
     } catch {
       // The channel has ended, and the process is about to.

@@ -1,4 +1,4 @@
-import { defineProperty, isPromise, PlainPromise, promiseThen } from './primordials.ts';
+import { defineProperty, isPromise, nextTick, PlainPromise, promiseThen } from './primordials.ts';
 
 /**
  * Make `await promise` independent of what has become of `Promise.prototype`: await looks up `constructor`, and where
@@ -22,4 +22,9 @@ export function whenSettled(value: unknown, ok: (value: unknown) => void, bad: (
 /** `value`, settled, as a promise that is safe to await. Rejections are always handled. */
 export function settled(value: unknown): Promise<unknown> {
   return sealed(new PlainPromise((resolve, reject) => whenSettled(value, resolve, reject)));
+}
+
+/** When all that was made ready so far, and all that follows from it without the event loop, is done. */
+export function afterTicks(): Promise<void> {
+  return sealed(new PlainPromise<void>((resolve) => nextTick(resolve)));
 }

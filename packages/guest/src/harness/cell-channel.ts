@@ -1,0 +1,58 @@
+import { type ChannelClient, connectClient } from '@glovebox/channel';
+import { afterTicks, whenSettled } from './promises.ts';
+import { CellTransport } from './transport.ts';
+
+/** The descriptor that a cell's channel is on. */
+const channelFd = 3;
+
+/** The channel, and who reads for it when. */
+export class CellChannel {
+  readonly client: ChannelClient;
+  readonly #transport = new CellTransport(channelFd);
+
+  constructor() {
+    this.client = connectClient(this.#transport.asDuplex());
+  }
+
+  /** Something waits for the host; its answer is read by the event loop. */
+  hold(): void {
+    this.#transport.hold();
+  }
+
+  release(): void {
+    this.#transport.release();
+  }
+
+  /** Take in whatever the host may say unasked, without keeping the process alive for it. */
+  listen(): void {
+    this.#transport.adopt();
+  }
+
+  /**
+   * Wait for `promise` and nothing else: the process blocks. For when there is no author code, or none that matters.
+   *
+   * @param promise one that is safe to await.
+   */
+  async block<T>(promise: Promise<T>): Promise<T> {
+    let done = false;
+    const finish = (): void => {
+      done = true;
+    };
+    whenSettled(promise, finish, finish);
+    for (;;) {
+      // Whatever can happen without a word from the host has happened after this.
+      await afterTicks();
+      if (done) return await promise;
+      this.#transport.readNow();
+    }
+  }
+
+  /** Send what is left, as the host gives credit for it, and never come back: not a line of author code runs any more. */
+  blockForEver(exitNow: (code: number) => never): never {
+    while (!this.#transport.destroyed) {
+      this.client.flush();
+      this.#transport.readNow();
+    }
+    return exitNow(1);
+  }
+}
