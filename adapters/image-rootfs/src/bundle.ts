@@ -51,6 +51,8 @@ export async function bundle(esbuild: string, request: BundleRequest, root: stri
       `--outfile=${outFile}`,
       `--metafile=${metaFile}`,
       '--minify-whitespace',
+      // Parsed at the start of every cell: without its names it starts 2 ms sooner.
+      ...(request.name === 'harness' ? ['--minify-syntax', '--minify-identifiers'] : []),
       '--legal-comments=none',
       '--charset=utf8',
       '--tsconfig-raw={"compilerOptions":{"verbatimModuleSyntax":true}}',
