@@ -13,17 +13,19 @@ import {
 } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { GloveboxError } from '@glovebox/contract';
 import { ownIdentity } from '@glovebox/engine/host';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createBlobStore } from './blob-store.ts';
 
+let home: string;
 let dir: string;
 beforeEach(() => {
-  dir = join(mkdtempSync(join(tmpdir(), 'glovebox-blobs-')), 'blobs');
+  home = mkdtempSync(join(tmpdir(), 'glovebox-blobs-'));
+  dir = join(home, 'blobs');
 });
-afterEach(() => rmSync(dirname(dir), { recursive: true, force: true }));
+afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const limit = 64 * 1024 * 1024;
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -121,7 +123,7 @@ describe('what cannot be read', () => {
   it('reports a digest that is not stored, and one that is no digest, as NOT_FOUND without touching a path', async () => {
     const blobs = createBlobStore(dir);
     await blobs.put(chunks(Buffer.from('x')), limit);
-    writeFileSync(join(dirname(dir), 'secret'), 'canary');
+    writeFileSync(join(home, 'secret'), 'canary');
     for (const digest of [
       `sha256:${'0'.repeat(64)}`,
       'sha256:../secret',
@@ -240,7 +242,8 @@ describe('faults', () => {
 
 describe.skipIf(process.getuid?.() !== 0)('a full disk', () => {
   it('ends in DISK_FULL with nothing kept, and has room again afterwards', async () => {
-    const small = mkdtempSync(join(tmpdir(), 'glovebox-small-'));
+    const small = join(home, 'small');
+    await mkdir(small);
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', small]);
     try {
       chmodSync(small, 0o700);
@@ -255,7 +258,6 @@ describe.skipIf(process.getuid?.() !== 0)('a full disk', () => {
       expect((await blobs.put(chunks(randomBytes(300_000)), limit)).sizeBytes).toBe(300_000);
     } finally {
       execFileSync('umount', [small]);
-      rmSync(small, { recursive: true });
     }
   });
 });

@@ -19,8 +19,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { GloveboxError } from '@glovebox/contract';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createImageStore, type ImageStoreOptions } from './image-store.ts';
+import type { ImageSources } from './inputs.ts';
 
 let home: string;
 beforeEach(() => {
@@ -45,13 +46,14 @@ function plantSources(dir: string): void {
 /** A small program in the place of Node.js keeps the tests quick where the program is not run. */
 const small = { path: '/bin/true', version: '0.0.0-small' };
 
+const sourcesIn = (dir: string): Partial<ImageSources> =>
+  Object.fromEntries(['harness', 'probe', 'builder', 'sdk'].map((part) => [part, join(dir, `${part}.ts`)]));
+
 const optionsFor = (name: string, more: Partial<ImageStoreOptions> = {}): ImageStoreOptions => ({
   dataDir: join(home, name),
   node: small,
   sysprobe: Buffer.from('system-call probe'),
-  sources: Object.fromEntries(
-    ['harness', 'probe', 'builder', 'sdk'].map((part) => [part, join(home, 'sources', `${part}.ts`)]),
-  ),
+  sources: sourcesIn(join(home, 'sources')),
   ...more,
 });
 
@@ -154,9 +156,7 @@ describe('the images', () => {
     const elsewhere = join(home, 'deeper/down');
     cpSync(join(home, 'sources'), elsewhere, { recursive: true });
     for (const name of readdirSync(elsewhere)) utimesSync(join(elsewhere, name), 1, 1);
-    const sources = Object.fromEntries(
-      ['harness', 'probe', 'builder', 'sdk'].map((part) => [part, join(elsewhere, `${part}.ts`)]),
-    );
+    const sources = sourcesIn(elsewhere);
     const second = digests(await createImageStore(optionsFor('second', { sources })).build({}));
     expect(second).toEqual(first);
     writeFileSync(join(elsewhere, 'sdk.ts'), 'export const defineNode = 1;\n');
@@ -353,14 +353,26 @@ describe('verification', () => {
     chmodSync(path, mode & 0o7777);
   }
 
+  // Built once and copied, links among its files and all: the same sources give the same images.
+  let template: string;
+  beforeAll(async () => {
+    template = mkdtempSync(join(tmpdir(), 'glovebox-images-'));
+    plantSources(join(template, 'sources'));
+    await createImageStore({
+      ...optionsFor('data', { sources: sourcesIn(join(template, 'sources')) }),
+      dataDir: join(template, 'data'),
+    }).build({});
+  });
+  afterAll(() => rmSync(template, { recursive: true, force: true }));
+
   it.each(harms)('finds %s, and a forced build mends it', async (_, harm) => {
+    execFileSync('cp', ['-a', join(template, 'data'), home]);
     const store = createImageStore(optionsFor('data'));
-    const [runtime] = await store.build({});
-    await store.verify('runtime');
-    harm(join(runtime?.rootfs ?? '', '..'));
+    const runtime = await store.verify('runtime');
+    harm(join(runtime.rootfs, '..'));
     expect(await failure(store.verify('runtime'))).toMatchObject({ code: 'IMAGE_CORRUPTED' });
     const [mended] = await store.build({ force: true });
-    expect(mended?.digest).toBe(runtime?.digest);
+    expect(mended?.digest).toBe(runtime.digest);
     await store.verify('runtime');
     await store.verify('builder');
     expect(staged('data')).toEqual([]);
