@@ -14,4 +14,4 @@ const context = {
 };
 const handler = typeof node === 'function' ? node : node.handler;
 process.stdout.write(`${JSON.stringify(await handler(context))}\n`);
-process.reallyExit(0);
+process.exit(0);
