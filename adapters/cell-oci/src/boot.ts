@@ -8,7 +8,7 @@ import { restrictTo } from './cgroup-hierarchies.ts';
 import { awaitEmpty, dismantle, type Traces } from './dismantle.ts';
 import type { Host } from './host.ts';
 import { hostError } from './host-errors.ts';
-import { chooseMountPoint, type Launched, launch, release } from './launch.ts';
+import { chooseMountPoint, type Launched, launch, mountTable, release } from './launch.ts';
 import { makeSpec, type OciSpec } from './oci-spec.ts';
 import { driverName, isWeakened, type ResolvedOptions } from './options.ts';
 import { formatOwnedName, type OwnerMark } from './ownership.ts';
@@ -42,8 +42,8 @@ export function refuseBadPlan(unsafePlan: unknown, unsafeId: unknown): CellPlan 
 }
 
 /**
- * Boot one cell: claim a uid, start the launch chain, and while that comes up write the bundle and make the cgroups; then
- * let it go. Whatever fails, nothing is left.
+ * Boot one cell: claim a uid, write the bundle, start the launch chain, make the cgroups while that comes up; then let it
+ * go. Whatever fails, nothing is left.
  */
 export async function bootCell(context: BootContext, plan: CellPlan, id: CellId): Promise<Cell> {
   const { options, host, mark, claims } = context;
@@ -58,17 +58,19 @@ export async function bootCell(context: BootContext, plan: CellPlan, id: CellId)
 
   let launched: Launched | undefined;
   try {
+    const spec = specFor(context, plan, mountPoint, traces);
+    writeCellFolder(options.runDirectory, folder, {
+      config: JSON.stringify(spec),
+      mountTable: mountTable(rootfs, mountPoint, host.runtime.path),
+    });
     launched = launch({
       tools: host.tools,
-      rootfs,
-      mountPoint,
+      mountTable: folder.mountTable,
       joinFiles: joinFiles(hierarchies, name, shape),
       runtimeArgv: runtimeCommand(host.runtime, runtimeCall(folder, id)),
       stdin: plan.role === 'bundle' ? 'pipe' : 'null',
     });
     const cgroup = createCellCgroup(hierarchies, name, shape, plan.limits);
-    const spec = specFor(context, plan, mountPoint, traces);
-    writeCellFolder(options.runDirectory, folder, JSON.stringify(spec));
     await release(launched, options.bootDeadlineMs);
     return superviseCell({
       id,

@@ -10,21 +10,26 @@ export interface CellFolder {
   path: string;
   log: string;
   pidFile: string;
+  mountTable: string;
 }
 
 export const cellsFolder = (runDirectory: string): string => join(runDirectory, 'cells');
 
 export function cellFolder(runDirectory: string, name: string): CellFolder {
   const path = join(cellsFolder(runDirectory), name);
-  return { path, log: join(path, 'runtime.log'), pidFile: join(path, 'pid') };
+  return { path, log: join(path, 'runtime.log'), pidFile: join(path, 'pid'), mountTable: join(path, 'fstab') };
 }
 
 export function runtimeCall(folder: CellFolder, id: string): RuntimeCall {
   return { bundle: folder.path, stateFolder: join(folder.path, 'state'), log: folder.log, pidFile: folder.pidFile, id };
 }
 
-/** @param config text of config.json. */
-export function writeCellFolder(runDirectory: string, folder: CellFolder, config: string): void {
+/** @param files texts of config.json and of the launcher's mount table. */
+export function writeCellFolder(
+  runDirectory: string,
+  folder: CellFolder,
+  files: { config: string; mountTable: string },
+): void {
   try {
     mkdirSync(folder.path, { mode: 0o700 });
   } catch (thrown) {
@@ -32,7 +37,8 @@ export function writeCellFolder(runDirectory: string, folder: CellFolder, config
     mkdirSync(cellsFolder(runDirectory), { recursive: true, mode: 0o700 });
     mkdirSync(folder.path, { mode: 0o700 });
   }
-  writeFileSync(join(folder.path, 'config.json'), config, { mode: 0o600, flag: 'wx' });
+  writeFileSync(join(folder.path, 'config.json'), files.config, { mode: 0o600, flag: 'wx' });
+  writeFileSync(folder.mountTable, files.mountTable, { mode: 0o600, flag: 'wx' });
 }
 
 /** Links in it are removed, not followed. */

@@ -38,10 +38,10 @@ export function findLaunchTools(): LaunchTools {
   return { setpriv: find('setpriv'), unshare: find('unshare'), sh: find('sh'), mount: find('mount') };
 }
 
-/** Arguments: mount, root, mount point, files to join, `--`, the runtime's argv. Nothing is put into the text. */
+/** Arguments: mount, its table, files to join, `--`, the runtime's argv. Nothing is put into the text. */
 const script = [
-  '"$1" -n --bind -o ro,nosuid,nodev "$2" "$3" || exit 81',
-  'shift 3',
+  '"$1" -n -a -T "$2" || exit 81',
+  'shift 2',
   `printf R >&${channelFd}`,
   `read -r go <&${channelFd} && [ "$go" = go ] || exit 82`,
   'while [ "$1" != -- ]; do echo 0 >"$1" || exit 83; shift; done',
@@ -55,10 +55,8 @@ const joined = 'J';
 
 export interface LaunchRequest {
   tools: LaunchTools;
-  /** The image's root on the host, which may lie in a directory that only root can enter. */
-  rootfs: string;
-  /** Where the launcher's mount namespace shows it. */
-  mountPoint: string;
+  /** File with what the launcher mounts, as `mountTable` gives it. */
+  mountTable: string;
   joinFiles: readonly string[];
   runtimeArgv: readonly string[];
   stdin: 'null' | 'pipe';
@@ -72,13 +70,34 @@ export interface Launched {
   stdin: Writable | null;
 }
 
+/**
+ * What the launcher's own mount namespace needs, in one call of mount. The image's root, which may lie in a directory that
+ * only root can enter, goes where the cell's uid can reach it. The runtime is shown to itself read-only, which it takes
+ * for safe from being overwritten by way of /proc/self/exe (CVE-2019-5736); otherwise it would copy itself to memory and
+ * start again, at each boot.
+ */
+export function mountTable(rootfs: string, mountPoint: string, runtime: string): string {
+  const line = (source: string, target: string, options: string): string =>
+    `${escapeField(source)} ${escapeField(target)} none bind,${options} 0 0\n`;
+  return line(rootfs, mountPoint, 'ro,nosuid,nodev') + line(runtime, runtime, 'ro');
+}
+
+/** As fstab(5) wants it, byte by byte: whatever is not plain is octal. */
+const escapeField = (path: string): string =>
+  [...Buffer.from(path)]
+    .map((byte) => {
+      const character = String.fromCharCode(byte);
+      return /[\w/.+-]/.test(character) ? character : `\\${byte.toString(8).padStart(3, '0')}`;
+    })
+    .join('');
+
 /** Start the chain. It gets no further than its first word until `release`. */
 export function launch(request: LaunchRequest): Launched {
   const { tools } = request;
   const argv = [
     ...['--pdeathsig', 'KILL'],
     ...[tools.unshare, '--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child=KILL', '--mount-proc'],
-    ...[tools.sh, '-c', script, 'glovebox-cell', tools.mount, request.rootfs, request.mountPoint],
+    ...[tools.sh, '-c', script, 'glovebox-cell', tools.mount, request.mountTable],
     ...[...request.joinFiles, '--', ...request.runtimeArgv],
   ];
   const child = spawn(tools.setpriv, argv, {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { runProgram } from './host-program.ts';
-import { chooseMountPoint, launcherError } from './launch.ts';
+import { chooseMountPoint, launcherError, mountTable } from './launch.ts';
 import { findRuntime, isBelow, runtimeCommand } from './runtime.ts';
 import { readRuntimeErrors, runtimeError } from './runtime-log.ts';
 
@@ -112,6 +112,15 @@ describe('the launcher', () => {
     [null, '', 'HOST_UNSUPPORTED'],
   ])('that ends with %s and "%s" means %s', (code, words, expected) => {
     expect(launcherError(code, words).code).toBe(expected);
+  });
+
+  it('writes paths into its mount table so that none can be another field or line', () => {
+    const hostile = '/data dir/#a\tb\\c\nd /etc none bind 0 0';
+    expect(mountTable(hostile, '/mnt', '/usr/bin/crun').split('\n')).toEqual([
+      '/data\\040dir/\\043a\\011b\\134c\\012d\\040/etc\\040none\\040bind\\0400\\0400 /mnt none bind,ro,nosuid,nodev 0 0',
+      '/usr/bin/crun /usr/bin/crun none bind,ro 0 0',
+      '',
+    ]);
   });
 
   it('mounts over what a cell need not see, never over what the runtime has to read', () => {

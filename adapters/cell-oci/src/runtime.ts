@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs';
 import { basename, isAbsolute } from 'node:path';
 import { GloveboxError } from '@glovebox/contract';
 import type { CgroupShape } from './cell-cgroup.ts';
@@ -34,14 +35,14 @@ export async function findRuntime(choice: RuntimeChoice | undefined, deadlineMs:
 
 function locate(choice: RuntimeChoice | undefined): string {
   if (choice !== undefined && isAbsolute(choice)) {
-    if (isExecutable(choice)) return choice;
+    if (isExecutable(choice)) return realpathSync(choice);
     throw new GloveboxError('RUNTIME_BROKEN', { message: `${choice} is not an executable file.` });
   }
   const names = choice === undefined ? ['crun', 'runc'] : [basename(choice)];
   const path = names.map(findProgram).find((found) => found !== undefined);
   if (path === undefined)
     throw new GloveboxError('RUNTIME_MISSING', { message: `Found no ${names.join(' and no ')}.` });
-  return path;
+  return realpathSync(path);
 }
 
 /**
