@@ -29,26 +29,32 @@ const endsOtherwise: Record<string, object> = {
 describe('at its deadline ends', () => {
   const names = Object.keys(loops);
   // Six at a time: enough to show that they do not help each other, few enough for a small machine.
-  it.each([names.slice(0, 6), names.slice(6)])('%s, and so do %s, %s, %s, %s, %s: a run beside them is not affected', async (...group) => {
-    const neighbour = { body: `await ctx.clock.sleep(500); return ctx.input.n + 1`, manifest: { resources: { timeout: '60s' } } };
-    const runs = group.map((name) =>
-      cells().run({
-        body: `ctx.log.info('begun');\n${loops[name]}`,
-        manifest: { resources: { timeout: '5s', cpu: 0.2 } },
-      }),
-    );
-    const beside = await cells().run(neighbour, { input: { n: 1 } });
-    const ended = await Promise.all(runs);
-    const seen = Object.fromEntries(
-      group.map((name, i) => {
-        const { state, error, logs, output } = ended[i] as TestRun;
-        return [name, { state, code: error?.code, log: logs.map(({ message }) => message), output }];
-      }),
-    );
-    const stopped = { state: 'TIMED_OUT', code: 'TIMED_OUT', log: ['begun'], output: null };
-    expect(seen).toEqual(Object.fromEntries(group.map((name) => [name, endsOtherwise[name] ?? stopped])));
-    expect(beside).toMatchObject({ state: 'SUCCEEDED', output: 2 });
-    const next = await cells().run(neighbour, { input: { n: 2 } });
-    expect(next).toMatchObject({ state: 'SUCCEEDED', output: 3 });
-  });
+  it.each([names.slice(0, 6), names.slice(6)])(
+    '%s, and so do %s, %s, %s, %s, %s: a run beside them is not affected',
+    async (...group) => {
+      const neighbour = {
+        body: `await ctx.clock.sleep(500); return ctx.input.n + 1`,
+        manifest: { resources: { timeout: '60s' } },
+      };
+      const runs = group.map((name) =>
+        cells().run({
+          body: `ctx.log.info('begun');\n${loops[name]}`,
+          manifest: { resources: { timeout: '5s', cpu: 0.2 } },
+        }),
+      );
+      const beside = await cells().run(neighbour, { input: { n: 1 } });
+      const ended = await Promise.all(runs);
+      const seen = Object.fromEntries(
+        group.map((name, i) => {
+          const { state, error, logs, output } = ended[i] as TestRun;
+          return [name, { state, code: error?.code, log: logs.map(({ message }) => message), output }];
+        }),
+      );
+      const stopped = { state: 'TIMED_OUT', code: 'TIMED_OUT', log: ['begun'], output: null };
+      expect(seen).toEqual(Object.fromEntries(group.map((name) => [name, endsOtherwise[name] ?? stopped])));
+      expect(beside).toMatchObject({ state: 'SUCCEEDED', output: 2 });
+      const next = await cells().run(neighbour, { input: { n: 2 } });
+      expect(next).toMatchObject({ state: 'SUCCEEDED', output: 3 });
+    },
+  );
 });
