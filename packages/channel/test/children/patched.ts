@@ -1,7 +1,9 @@
 /**
- * The client in a process whose author replaces the built-ins that it can reach, after the channel is up. What the channel
- * then does is judged by the host. The first argument says how: `throw` makes every replaced function throw, `lie` makes it
- * return nonsense.
+ * The client in a process whose author replaces the built-ins that it can reach, once the channel is up. The host compares
+ * what arrives; the exit status tells what this end saw: 0 is right.
+ *
+ * The first argument says how: `throw` makes every replaced function throw, `lie` makes it return nonsense. The second, where
+ * given, lists what to replace instead of all.
  */
 import { EventEmitter } from 'node:events';
 import net from 'node:net';
@@ -11,14 +13,15 @@ import { type ChannelClient, connectClient } from '../../src/index.ts';
 const client = connectClient(new net.Socket({ fd: 3 }));
 const payload = Buffer.alloc(300_000, 'payload ');
 const small = Buffer.from('{"small":true}');
-const manner = process.argv[2];
+const [, , manner, only] = process.argv;
 const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf } = Object;
 const { ownKeys } = Reflect;
 const Failure = Error;
-const exit = (process as unknown as { reallyExit: (code: number) => never }).reallyExit;
-const rawWrite = (process as unknown as { _rawDebug: (t: string) => void })._rawDebug;
+const IntrinsicPromise = Promise;
+const inside = process as unknown as { reallyExit(code: number): never; _rawDebug(text: string): void };
+const { reallyExit: exit, _rawDebug: show } = inside;
 
-/** Sends `body` so often, then sends what comes back to `/mirror`: the host compares. @returns the status. */
+/** Sends `body` so often, then sends what comes back to `/mirror`. @returns the status. */
 async function call(channel: ChannelClient, path: string, body: Uint8Array, times: number): Promise<number> {
   const stream = channel.open({ method: 'POST', url: `http://control.invalid${path}`, headers: { 'x-a': 'é"' } });
   for (let i = 0; i < times; i++) await stream.write(body);
@@ -33,150 +36,160 @@ async function call(channel: ChannelClient, path: string, body: Uint8Array, time
 
 /** A function that stands in for another, and keeps nothing of it. */
 function replacement(name: string): (...args: unknown[]) => unknown {
-  return manner === 'throw'
-    ? () => {
-        throw new Failure(`replaced ${name}`);
-      }
-    : () => 'nonsense';
+  if (manner === 'lie') return () => 'nonsense';
+  return () => {
+    throw new Failure(`replaced ${name}`);
+  };
 }
 
-const spared = ['constructor', 'length', 'name', 'prototype', 'caller', 'callee', 'arguments', '__proto__'];
+/**
+ * What Node.js itself calls around every callback, so that nothing at all runs without it: pop of arrays and, where it
+ * throws, length of typed arrays. And prepareStackTrace: it is called for each error and hides it here.
+ */
+const spared = [
+  'constructor',
+  'prototype',
+  '__proto__',
+  'pop',
+  'prepareStackTrace',
+  manner === 'lie' ? '' : 'TypedArray.prototype.length',
+];
 
-function replaceAll(target: object, label: string): void {
+function isSpared(name: string, full: string): boolean {
+  for (let i = 0; i < spared.length; i++) if (spared[i] === name || spared[i] === full) return true;
+  return false;
+}
+
+function replaceMethods(target: object, label: string): void {
   const names = ownKeys(target);
   for (let i = 0; i < names.length; i++) {
     const name = names[i] as string;
-    if (typeof name === 'symbol' || isSpared(name)) continue;
+    if (typeof name === 'symbol' || isSpared(name, `${label}.${name}`)) continue;
     const found = getOwnPropertyDescriptor(target, name);
     if (!found?.configurable) continue;
     const value = replacement(`${label}.${name}`);
-    if (typeof found.value === 'function')
-      defineProperty(target, name, { __proto__: null, ...found, value } as PropertyDescriptor);
+    if (typeof found.value === 'function') define(target, name, value);
     else if (found.get) defineProperty(target, name, { __proto__: null, ...found, get: value } as PropertyDescriptor);
   }
 }
 
-function isSpared(name: string): boolean {
-  for (let i = 0; i < spared.length; i++) if (spared[i] === name) return true;
-  return false;
+function define(target: object, name: string, value: unknown): void {
+  defineProperty(target, name, { __proto__: null, value, writable: true, configurable: true } as PropertyDescriptor);
+}
+
+/** The promise of an async function of this test, made as independent as those of the channel are. */
+function own<T>(promise: Promise<T>): Promise<T> {
+  define(promise, 'constructor', IntrinsicPromise);
+  return promise;
 }
 
 const before = await call(client, '/before', small, 1);
 
-// What the next lines need is taken above: from here on it may be gone.
-const typedArray = getPrototypeOf(Uint8Array.prototype) as object;
-const arrayIterator = getPrototypeOf([][Symbol.iterator]()) as object;
-const promisePrototype = Promise.prototype;
-const objectPrototype = Object.prototype;
-const probe = new net.Socket();
-const states = [
-  getPrototypeOf((probe as unknown as { _readableState: object })._readableState),
-  getPrototypeOf((probe as unknown as { _writableState: object })._writableState),
-] as object[];
-const targets: [object, string][] = [
+const idle = new net.Socket() as unknown as { _readableState: object; _writableState: object };
+const names = {
+  globals: [
+    'AbortController',
+    'Array',
+    'ArrayBuffer',
+    'Buffer',
+    'Error',
+    'Float64Array',
+    'JSON',
+    'Map',
+    'Math',
+    'Number',
+    'Object',
+    'Promise',
+    'Reflect',
+    'Set',
+    'String',
+    'Symbol',
+    'TypeError',
+    'Uint8Array',
+    'WeakMap',
+    'clearTimeout',
+    'performance',
+    'queueMicrotask',
+    'setImmediate',
+    'setTimeout',
+  ],
+  pollution: ['then', 'toJSON', 'kind', 'next', 'return', 'done', 'code', 'status', 'headers', 'id', 'length'],
+};
+const prototypes: [object, string][] = [
   [net.Socket.prototype, 'Socket.prototype'],
   [Duplex.prototype, 'Duplex.prototype'],
   [Readable.prototype, 'Readable.prototype'],
   [Writable.prototype, 'Writable.prototype'],
   [EventEmitter.prototype, 'EventEmitter.prototype'],
-  [states[0] as object, 'ReadableState.prototype'],
-  [states[1] as object, 'WritableState.prototype'],
+  [getPrototypeOf(idle._readableState), 'ReadableState.prototype'],
+  [getPrototypeOf(idle._writableState), 'WritableState.prototype'],
   [Buffer.prototype, 'Buffer.prototype'],
-  [Buffer, 'Buffer'],
   [Uint8Array.prototype, 'Uint8Array.prototype'],
-  [typedArray, 'TypedArray.prototype'],
+  [getPrototypeOf(Uint8Array.prototype), 'TypedArray.prototype'],
   [ArrayBuffer.prototype, 'ArrayBuffer.prototype'],
-  [ArrayBuffer, 'ArrayBuffer'],
   [Float64Array.prototype, 'Float64Array.prototype'],
   [Array.prototype, 'Array.prototype'],
-  [arrayIterator, 'ArrayIterator.prototype'],
-  [Array, 'Array'],
+  [getPrototypeOf([][Symbol.iterator]()), 'ArrayIterator.prototype'],
   [Map.prototype, 'Map.prototype'],
   [Set.prototype, 'Set.prototype'],
   [WeakMap.prototype, 'WeakMap.prototype'],
   [String.prototype, 'String.prototype'],
-  [String, 'String'],
   [Number.prototype, 'Number.prototype'],
+  [RegExp.prototype, 'RegExp.prototype'],
+  [Symbol.prototype, 'Symbol.prototype'],
+  [Error.prototype, 'Error.prototype'],
+  [Promise.prototype, 'Promise.prototype'],
+  [Function.prototype, 'Function.prototype'],
+  [Array, 'Array'],
+  [ArrayBuffer, 'ArrayBuffer'],
+  [Buffer, 'Buffer'],
+  [String, 'String'],
   [Number, 'Number'],
+  [Error, 'Error'],
+  [Promise, 'Promise'],
   [Math, 'Math'],
   [JSON, 'JSON'],
-  [RegExp.prototype, 'RegExp.prototype'],
   [Symbol, 'Symbol'],
-  [Error, 'Error'],
-  [Error.prototype, 'Error.prototype'],
-  [promisePrototype, 'Promise.prototype'],
-  [Promise, 'Promise'],
   [Reflect, 'Reflect'],
   [Object, 'Object'],
-  [Function.prototype, 'Function.prototype'],
 ];
-let status = -1;
+const { prototype: promisePrototype } = Promise;
+const { prototype: objectPrototype } = Object;
+const world = globalThis;
+const self = process;
+// An error that is thrown has to reach the exit status.
+define(self, 'emit', self.emit);
 
-const only = process.env.ONLY;
-for (let i = 0; i < targets.length; i++)
-  if (!only || (targets[i] as [object, string])[1] === only)
-    replaceAll((targets[i] as [object, string])[0], (targets[i] as [object, string])[1]);
-if (!only) {
-  const globals = [
-    'Promise',
-    'Uint8Array',
-    'Float64Array',
-    'Buffer',
-    'JSON',
-    'Math',
-    'Map',
-    'Error',
-    'queueMicrotask',
-    'setTimeout',
-    'setImmediate',
-    'clearTimeout',
-    'AbortController',
-  ];
-  for (let i = 0; i < globals.length; i++)
-    (globalThis as unknown as { [name: string]: unknown })[globals[i] as string] = replacement(globals[i] as string);
-  process.nextTick = replacement('nextTick') as typeof process.nextTick;
-  (process as unknown as { hrtime: unknown }).hrtime = replacement('hrtime');
-  defineProperty(promisePrototype, 'constructor', {
-    __proto__: null,
-    value: replacement('Promise'),
-    configurable: true,
-    writable: true,
-  } as PropertyDescriptor);
-  const pollution = [
-    'then',
-    'toJSON',
-    'get',
-    'set',
-    'kind',
-    'next',
-    'return',
-    'done',
-    'value',
-    'code',
-    'writable',
-    'enumerable',
-  ];
-  for (let i = 0; i < pollution.length; i++) {
-    if (pollution[i] === 'get' || pollution[i] === 'set') continue;
-    defineProperty(
-      objectPrototype,
-      pollution[i] as string,
-      {
-        __proto__: null,
-        value: replacement(`Object.prototype.${pollution[i]}`),
-        configurable: true,
-        writable: true,
-      } as PropertyDescriptor,
-    );
-  }
+const onlyThese = only?.split(',');
+function isDue(name: string): boolean {
+  if (!onlyThese) return true;
+  for (let i = 0; i < onlyThese.length; i++) if (onlyThese[i] === name) return true;
+  return false;
 }
+for (let i = 0; i < prototypes.length; i++) {
+  const entry = prototypes[i] as [object, string];
+  if (isDue(entry[1])) replaceMethods(entry[0], entry[1]);
+}
+if (isDue('Promise.prototype.constructor')) define(promisePrototype, 'constructor', replacement('constructor'));
+// Where it throws, the streams of Node.js throw too.
+if (isDue('process.nextTick') && manner === 'lie') define(self, 'nextTick', replacement('nextTick'));
+if (isDue('process.hrtime')) define(self, 'hrtime', replacement('hrtime'));
+for (let i = 0; i < names.globals.length; i++) {
+  const name = names.globals[i] as string;
+  if (isDue('globals') || isDue(`globalThis.${name}`)) define(world, name, replacement(name));
+}
+for (let i = 0; i < names.pollution.length; i++) {
+  const name = names.pollution[i] as string;
+  if (isDue('pollution') || isDue(`Object.prototype.${name}`))
+    define(objectPrototype, name, replacement(`Object.prototype.${name}`));
+}
+
+let status = -1;
 try {
-  status = (await call(client, '/after', payload, 10)) + (await call(client, '/after', small, 3));
+  status = (await own(call(client, '/after', payload, 10))) + (await own(call(client, '/after', small, 3)));
 } catch (error) {
-  // Told by the exit status: nothing else can be relied on here.
-  status = -2;
-  if (process.env.SHOW) rawWrite((error as Error).stack as string);
+  show((error as Error).stack as string);
 }
 client.close();
-const end = (await client.ended).kind;
-exit(status === 400 && before === 200 && end === 'closed' ? 0 : 7);
+const { kind } = await client.ended;
+exit(status === 400 && before === 200 && kind === 'closed' ? 0 : 7);
