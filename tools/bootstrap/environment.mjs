@@ -1,3 +1,4 @@
+// @ts-check
 import { delimiter } from 'node:path';
 
 /**

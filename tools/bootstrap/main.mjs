@@ -1,3 +1,4 @@
+// @ts-check
 import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { fileURLToPath } from 'node:url';

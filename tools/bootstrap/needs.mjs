@@ -1,3 +1,4 @@
+// @ts-check
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Why the setup stopped. `code` is one of the product's catalogue (tests pin that), `exit` its exit status there; the
  * catalogue itself is TypeScript and may not be readable yet.

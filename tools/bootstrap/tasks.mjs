@@ -1,3 +1,4 @@
+// @ts-check
 import { join } from 'node:path';
 
 /**
