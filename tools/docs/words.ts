@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 
 /** Built from parts, so that this file does not hold what it looks for. */
 const publicRegistry = ['registry', 'npmjs', 'org'].join('.');
@@ -14,10 +13,8 @@ const notText = /\.(png|jpe?g|gif|ico|woff2?|wasm|gz|tgz|tar|zip|parquet|db)$/;
  * What ties a tracked file to one machine, one registry or one plan, and says nothing to whoever reads it elsewhere.
  * @returns one line for each thing that is wrong
  */
-export function foreignWords(root: string, file: string): string[] {
-  if (notText.test(file) || file.endsWith('package-lock.json')) return [];
-  const text = readFileSync(join(root, file), 'utf8');
-  if (text.includes('\0')) return [];
+export function foreignWords(root: string, file: string, text: string): string[] {
+  if (notText.test(file) || file.endsWith('package-lock.json') || text.includes('\0')) return [];
   // A clone right under the root, such as /src, has a path that says nothing by itself.
   const machine = dirname(root) === '/' ? [] : [root, dirname(root)].filter((path) => !sharedPlaces.includes(path));
   const found = (pattern: RegExp, what: string) =>
