@@ -1,5 +1,5 @@
-import type { CellId, CellPlan, ErrorData, InstanceId } from '@glovebox/contract';
 import type { Duplex, Readable, Writable } from 'node:stream';
+import type { CellId, CellPlan, ErrorData, InstanceId } from '@glovebox/contract';
 
 /**
  * The port between the product and what makes cells. Its arguments and results are JSON and byte streams, so that a
