@@ -68,11 +68,12 @@ export const builtinRules: readonly BuiltinRule[] = [
   {
     modules: ['node:child_process', 'node:cluster'],
     reason: 'processes are started where their environment, deadline and kill are taken care of',
-    // cell-oci: the runtime. judge: the killable child. bundle.ts: esbuild over our own sources. bin: the pinned Node.js.
+    // cell-oci: the runtime. judge: the killable child. bundle.ts, code-cache.ts: esbuild and V8 over our own sources. bin: the pinned Node.js.
     allowed: [
       'adapters/cell-oci/',
       'packages/validate/src/judge',
       'adapters/image-rootfs/src/bundle.ts',
+      'adapters/image-rootfs/src/code-cache.ts',
       'apps/cli/bin/',
     ],
   },

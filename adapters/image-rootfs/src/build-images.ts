@@ -3,6 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { GloveboxError } from '@glovebox/contract';
 import type { ImageInfo, ImageKind } from '@glovebox/engine';
 import { type Bundle, type BundleRequest, bundle } from './bundle.ts';
+import { type Precompiled, precompile } from './code-cache.ts';
 import { type FilePool, moveUsedFiles, openFilePool, type PooledFile } from './file-pool.ts';
 import { imageConfig, imageDigest } from './image-config.ts';
 import { type ImageIndex, type RecordedFile, recordFile } from './image-index.ts';
@@ -48,12 +49,14 @@ export async function buildImages(settings: BuildSettings): Promise<ImageIndex> 
     const pool = openFilePool(poolDir, staging);
     progress('bundling the guest');
     const bundles = await makeBundles(inputs, staging);
+    const harness = await precompile(bundles.harness.bytes, inputs.node.version, staging);
     progress(`collecting node@${inputs.node.version} and its libraries`);
     const libraries = await findLibraries(inputs.node.path, inputs.systemRoot);
     const files = await recordFiles(inputs, bundles, libraries, startedAtMs);
 
     const layers: PooledLayer[] = [];
-    for (const layer of describeLayers(settings, bundles, libraries)) layers.push(await poolLayer(layer, pool));
+    for (const layer of describeLayers(settings, bundles, harness, libraries))
+      layers.push(await poolLayer(layer, pool));
     progress('computing digests');
     const rootfs = await layOut(join(staging, 'builder'), layers);
     const diffIds: string[] = [];
@@ -92,7 +95,12 @@ async function makeBundles(inputs: ImageInputs, staging: string): Promise<Bundle
   return { harness: await all[0], probe: await all[1], builder: await all[2], sdk: await all[3] };
 }
 
-function describeLayers(settings: BuildSettings, bundles: Bundles, libraries: SharedLibrary[]): Layer[] {
+function describeLayers(
+  settings: BuildSettings,
+  bundles: Bundles,
+  harness: Precompiled,
+  libraries: SharedLibrary[],
+): Layer[] {
   const { inputs, previous } = settings;
   const known = (program: 'node' | 'esbuild') =>
     previous?.[program].version === inputs[program].version ? { expectedSha256: previous[program].sha256 } : {};
@@ -100,9 +108,7 @@ function describeLayers(settings: BuildSettings, bundles: Bundles, libraries: Sh
     { source: { source: inputs.node.path, ...known('node') }, version: inputs.node.version },
     libraries.map((library) => ({ library, content: { source: library.source } })),
   );
-  const guest = guestLayer({ harness: bundles.harness.bytes, probe: bundles.probe.bytes, sysprobe: inputs.sysprobe }, [
-    node,
-  ]);
+  const guest = guestLayer({ harness, probe: bundles.probe.bytes, sysprobe: inputs.sysprobe }, [node]);
   const toolchain = toolchainLayer(
     {
       builder: bundles.builder.bytes,

@@ -54,7 +54,7 @@ export async function bundle(esbuild: string, request: BundleRequest, root: stri
       // Parsed at the start of every cell: without its names it starts 2 ms sooner.
       ...(request.name === 'harness' ? ['--minify-syntax', '--minify-identifiers'] : []),
       '--legal-comments=none',
-      '--charset=utf8',
+      `--charset=${request.name === 'harness' ? 'ascii' : 'utf8'}`,
       '--tsconfig-raw={"compilerOptions":{"verbatimModuleSyntax":true}}',
       '--color=false',
       '--log-level=error',

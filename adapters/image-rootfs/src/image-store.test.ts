@@ -105,6 +105,8 @@ describe('the images', () => {
           'etc/passwd',
           'glovebox',
           'glovebox/harness.cjs',
+          'glovebox/harness.code',
+          'glovebox/harness.js',
           'glovebox/probe.cjs',
         ],
         ...['glovebox/sysprobe', 'lib', 'lib64', 'proc', 'tmp', 'usr', 'usr/bin', 'usr/bin/node'],

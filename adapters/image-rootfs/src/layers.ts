@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { cellPaths, cellUid } from '@glovebox/cell';
+import type { Precompiled } from './code-cache.ts';
 import type { FileContent } from './file-pool.ts';
 import type { SharedLibrary } from './libraries.ts';
 
@@ -45,11 +46,13 @@ export function nodeLayer(
 
 /** Our code that runs in every cell. */
 export function guestLayer(
-  guest: { harness: Uint8Array; probe: Uint8Array; sysprobe: Uint8Array },
+  guest: { harness: Precompiled; probe: Uint8Array; sysprobe: Uint8Array },
   below: Layer[],
 ): Layer {
   const files = [
-    data(cellPaths.harness, { bytes: guest.harness }),
+    data(cellPaths.harness, { bytes: guest.harness.loader }),
+    data(cellPaths.harnessScript, { bytes: guest.harness.script }),
+    data(cellPaths.harnessCode, { bytes: guest.harness.code }),
     data(cellPaths.probe, { bytes: guest.probe }),
     program(cellPaths.sysprobe, { bytes: guest.sysprobe }),
   ];

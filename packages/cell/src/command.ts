@@ -3,7 +3,10 @@ import type { CellPlan } from '@glovebox/contract';
 /** Paths inside an image. The builder image is the runtime image and more. */
 export const cellPaths = {
   node: '/usr/bin/node',
+  /** Loads the script of the harness with its bytecode. */
   harness: '/glovebox/harness.cjs',
+  harnessScript: '/glovebox/harness.js',
+  harnessCode: '/glovebox/harness.code',
   probe: '/glovebox/probe.cjs',
   /** Makes single system calls and tells their results; see sysprobe.ts. */
   sysprobe: '/glovebox/sysprobe',
