@@ -300,6 +300,25 @@ describe('the transport', () => {
     }
   });
 
+  it('that ends leaves a body readable that had arrived to its END, and fails one that had not', async () => {
+    const peer = hostile();
+    peer.raw.say(hello(), open(1), data(1, 'the result'), end(1), open(3), data(3, 'half of it'));
+    await settle();
+    peer.raw.transport.end();
+    expect(await endOf(peer.server)).toEqual({ kind: 'closed' });
+    const [complete, half] = await Promise.all([peer.take(), peer.take()]);
+    expect((await read(complete.body)).toString()).toBe('the result');
+    await expect(read(half.body)).rejects.toMatchObject({ code: 'CHANNEL_CLOSED' });
+    expect([complete.signal.aborted, half.signal.aborted]).toEqual([true, true]);
+  });
+
+  it('that went on to break a rule leaves nothing readable', async () => {
+    const peer = hostile();
+    peer.raw.say(hello(), open(1), data(1, 'the result'), end(1), Buffer.from('a stray line of text'));
+    expect((await endOf(peer.server)).kind).toBe('corrupted');
+    await expect(read((await peer.take()).body)).rejects.toMatchObject({ code: 'CHANNEL_CLOSED' });
+  });
+
   it('that ends before any byte is closed', async () => {
     const peer = hostile();
     peer.raw.transport.end();
