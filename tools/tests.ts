@@ -24,7 +24,12 @@ interface VitestReport {
  * A file that does not load counts as one failed test. So does a run that has none, that dies, or that says it failed
  * though each test passed (an error outside of any test): nothing that went wrong ends as zero failures.
  */
-export async function runTests(root: string, config: string, args: readonly string[]): Promise<Tally> {
+export async function runTests(
+  root: string,
+  config: string,
+  args: readonly string[],
+  output: 'shown' | 'dropped' = 'shown',
+): Promise<Tally> {
   const dir = mkdtempSync(join(tmpdir(), 'glovebox-tests-'));
   try {
     const file = join(dir, 'report.json');
@@ -40,7 +45,10 @@ export async function runTests(root: string, config: string, args: readonly stri
       ...args,
     ];
     const code = await new Promise<number | null>((resolve, reject) => {
-      const child = spawn(process.execPath, argv, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+      const child = spawn(process.execPath, argv, {
+        cwd: root,
+        stdio: output === 'shown' ? ['ignore', 'inherit', 'inherit'] : 'ignore',
+      });
       child.once('error', reject);
       child.once('exit', resolve);
     });
