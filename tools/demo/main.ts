@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { openInstance, verifyReceipt } from '@glovebox/artifact';
-import { formatDuration, formatSize, GloveboxError, toErrorData } from '@glovebox/contract';
+import { errorCatalogue, formatDuration, formatSize, GloveboxError, toErrorData } from '@glovebox/contract';
 import { type Engine, runTrial, type TrialResult, verifyRun } from '@glovebox/engine';
 import { localActor, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
 import { errorText, paint, table } from '../../apps/cli/src/output.ts';
@@ -21,7 +21,7 @@ try {
   process.stderr.write(`${errorText(toErrorData(error))}\n`);
   if (!(error instanceof GloveboxError)) process.stderr.write(`${(error as Error).stack}\n`);
   say('demo: failed');
-  process.exitCode = 1;
+  process.exitCode = GloveboxError.is(error) ? errorCatalogue[error.code].exit : 1;
 }
 
 async function demo(): Promise<number> {
