@@ -60,10 +60,6 @@ export function decodeResponseHead(bytes: Uint8Array, start: number, end: number
   return { __proto__: null, status, headers } as unknown as ResponseHead;
 }
 
-export function isViolation(value: object): value is Violation {
-  return 'kind' in value;
-}
-
 function requestLineProblem(method: unknown, url: unknown): string | undefined {
   if (typeof method !== 'string' || !isMethod(method)) return 'the method is not 1 to 32 of A-Z and hyphen';
   if (typeof url !== 'string' || !isAbsoluteUrl(url))

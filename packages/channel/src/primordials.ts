@@ -49,7 +49,6 @@ export const ObjectPrototype: object = Object.prototype;
 
 export const asyncIterator: typeof Symbol.asyncIterator = Symbol.asyncIterator;
 export const nextTick = process.nextTick as (task: () => void) => void;
-export const runSoon = setImmediate as (task: () => void) => unknown;
 export const startTimer = setTimeout as (task: () => void, ms: number) => unknown;
 export const stopTimer = clearTimeout as (timer: unknown) => void;
 
