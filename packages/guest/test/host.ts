@@ -40,6 +40,7 @@ export function buildHarness(): BuiltHarness {
   execFileSync(esbuild, [
     entry,
     '--bundle',
+    '--minify',
     '--platform=node',
     '--target=node26',
     '--format=cjs',

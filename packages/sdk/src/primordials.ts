@@ -30,6 +30,7 @@ export const quote = JSON.stringify as (text: string) => string;
 export const parseJsonText = JSON.parse as (text: string) => unknown;
 
 export const sliceText = uncurryThis(String.prototype.slice as (this: string, start?: number, end?: number) => string);
+export const indexOfText = uncurryThis(String.prototype.indexOf);
 export const charCodeAt = uncurryThis(String.prototype.charCodeAt);
 export const execPattern = uncurryThis(RegExp.prototype.exec);
 export const dateToIso = uncurryThis(Date.prototype.toISOString);

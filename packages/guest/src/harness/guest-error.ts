@@ -1,12 +1,13 @@
 import { NodeError } from '@glovebox/sdk';
 import { encodeForLog, errorCodePattern, maxRetryAfterMs, nodeErrorMark, textOf } from '@glovebox/sdk/context-rules';
-import { execPattern, quote, sliceText, utf8Length } from './primordials.ts';
+import { execPattern, indexOfText, quote, sliceText, utf8Length } from './primordials.ts';
 
 /** What the host takes of an error's body is 128 KiB. */
 const maxBodyBytes = 120 * 1024;
 const maxMessageLength = 16 * 1024;
 const maxStackLength = 32 * 1024;
 const maxCauses = 5;
+const ownFrame = '/glovebox/harness.';
 
 export interface Failure {
   code: string;
@@ -81,11 +82,26 @@ function messageOf(thrown: unknown): string {
 
 /** The stack, and below it the messages or stacks of its causes. */
 function stackOf(thrown: unknown): string | undefined {
-  let text = textOf(thrown, 'stack');
+  const stack = textOf(thrown, 'stack');
+  let text = stack === undefined ? undefined : withoutOwnFrames(cut(stack, maxStackLength));
   let cause = property(thrown, 'cause');
   for (let n = 0; n < maxCauses && cause !== undefined; n++) {
-    text = `${text ?? ''}\nCaused by: ${cut(textOf(cause, 'stack') ?? messageOf(cause), 8192)}`;
+    text = `${text ?? ''}\nCaused by: ${withoutOwnFrames(cut(textOf(cause, 'stack') ?? messageOf(cause), 8192))}`;
     cause = property(cause, 'cause');
+  }
+  return text;
+}
+
+/** Frames of the harness say nothing to an author. */
+function withoutOwnFrames(stack: string): string {
+  if (indexOfText(stack, ownFrame) === -1) return stack;
+  let text = '';
+  for (let from = 0; from <= stack.length; ) {
+    const feed = indexOfText(stack, '\n', from);
+    const end = feed === -1 ? stack.length : feed;
+    const line = sliceText(stack, from, end);
+    if (indexOfText(line, ownFrame) === -1) text += `${from === 0 ? '' : '\n'}${line}`;
+    from = end + 1;
   }
   return text;
 }
