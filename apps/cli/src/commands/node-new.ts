@@ -1,4 +1,4 @@
-import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { GloveboxError, idPatterns } from '@glovebox/contract';
 import { removeAbandoned, stagedName } from '@glovebox/engine/staging';
@@ -13,7 +13,9 @@ export async function run({ args, output }: CommandContext): Promise<number> {
     throw usage('node new', `${id} is not a node id: 3 to 64 of a-z, 0-9 and hyphen, beginning with a letter`);
   }
   const title = (args.options.title as string | undefined) ?? titleOf(id);
-  if (title.length > 120 || title === '') throw usage('node new', '--title has 1 to 120 characters');
+  // Titles are shown in lists, on terminals.
+  if (title.length > 120 || !/^[^\p{Cc}\p{Zl}\p{Zp}]+$/u.test(title))
+    throw usage('node new', '--title has 1 to 120 characters, in one line and none of them for control');
   const [{ nodeTemplate }, { toolingFiles }] = await Promise.all([
     import('@glovebox/sdk/template'),
     import('../tooling-files.ts'),
@@ -39,13 +41,14 @@ type Files = ReadonlyMap<string, string | Uint8Array>;
 const lastName = 'node.json';
 
 async function isThere(target: string): Promise<boolean> {
-  const found = await stat(target).catch((error: NodeJS.ErrnoException) => {
+  const entry = await lstat(target).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw targetError(error, target);
   });
-  if (found !== undefined && !found.isDirectory())
-    throw new GloveboxError('ALREADY_EXISTS', { message: `${target} is not a directory.`, place: { file: target } });
-  return found !== undefined;
+  if (entry === undefined) return false;
+  const found = await stat(target).catch(() => undefined);
+  if (found?.isDirectory()) return true;
+  throw new GloveboxError('ALREADY_EXISTS', { message: `${target} is not a directory.`, place: { file: target } });
 }
 
 /** Into a directory beside the target, then renamed: a crash leaves no half a package, and the next try what it left. */
