@@ -5,7 +5,7 @@ export { type ErrorCode, type ErrorEntry, errorCatalogue, errorCodes } from './e
 export { type ErrorData, GloveboxError, type GloveboxErrorOptions, type Place, toErrorData } from './errors.ts';
 export type { Finding } from './finding.ts';
 export * from './ids.ts';
-export { type Json, type JsonLimits, jsonTextDepth, parseJson } from './json.ts';
+export { type Json, type JsonLimits, type JsonTextFault, jsonTextDepth, jsonTextFault, parseJson } from './json.ts';
 export {
   defaultScratchBytes,
   type Manifest,
