@@ -139,7 +139,7 @@ describe('the log', () => {
     expect(running.logs.map(({ message }) => message)).toEqual(['first', 'second', 'third']);
     running.hangUp();
     process.kill(running.pid, 'SIGKILL');
-    expect((await running.ended).outcome).toMatchObject({ signal: 'SIGKILL' });
+    expect(await running.ended).toMatchObject({ outcome: { signal: 'SIGKILL' }, loaded: true });
   });
 });
 

@@ -319,6 +319,13 @@ describe('an error', () => {
 });
 
 describe('the end', () => {
+  it('of a handler that never yields finds the host told that it runs', async () => {
+    const running = start(harness, node('for (;;);'));
+    await vi.waitUntil(() => running.isLoaded(), { timeout: 30_000 });
+    process.kill(running.pid, 'SIGKILL');
+    expect(await running.ended).toMatchObject({ loaded: true, outcome: { kind: 'exit', signal: 'SIGKILL' } });
+  });
+
   it('comes at once when nothing is left that could wake the handler', async () => {
     expect(await error(node('await new Promise(() => {})'))).toMatchObject({
       code: 'NODE_NEVER_SETTLED',

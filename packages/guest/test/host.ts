@@ -87,6 +87,7 @@ export interface Running {
   readonly logs: GuestLog[];
   readonly progress: Progress[];
   readonly pid: number;
+  isLoaded(): boolean;
   cancel(reason: string): void;
   /** Close the host's end of the channel, as its death would. */
   hangUp(): void;
@@ -206,7 +207,15 @@ export function start(harness: BuiltHarness, bundleText: string, options: HostOp
   const cancel = (reason: string): void => {
     if (cancelStream) void answer(cancelStream, 200, JSON.stringify({ reason, graceMs: 2000 }));
   };
-  return { ended, logs, progress, pid: child.pid as number, cancel, hangUp: () => channel.close() };
+  return {
+    ended,
+    logs,
+    progress,
+    pid: child.pid as number,
+    isLoaded: () => loaded,
+    cancel,
+    hangUp: () => channel.close(),
+  };
 }
 
 export const attempt = (harness: BuiltHarness, bundle: string, options: HostOptions = {}): Promise<Attempt> =>

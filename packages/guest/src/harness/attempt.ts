@@ -96,6 +96,8 @@ export class Attempt {
     this.#state = { kind: 'running' };
     this.#control.send('POST', paths.loaded, '');
     this.#watchCancel();
+    // Before a handler that never yields: its time counts from here.
+    this.#control.flush();
     let result: unknown;
     try {
       result = apply(handler as (ctx: unknown) => unknown, undefined, [this.#context]);

@@ -16,7 +16,6 @@ export const promiseThen = uncurryThis(
 export const { isPromise } = process.getBuiltinModule('node:util').types;
 export const { defineProperty } = Object;
 export const { floor } = Math;
-export const PlainError = Error;
 export const PlainProxy = Proxy;
 
 const timeout = setTimeout;
