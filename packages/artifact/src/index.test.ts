@@ -9,6 +9,7 @@ it('exports these values and no others', () => {
     'openInstance',
     'permissionsDigest',
     'permissionsOf',
+    'readPublicKey',
     'sha256Of',
     'signReceipt',
     'verifyReceipt',

@@ -1,7 +1,13 @@
 import { join } from 'node:path';
 import { GloveboxError, type InstanceId, idPatterns, newInstanceId } from '@glovebox/contract';
 import { canonicalJson } from './canonical.ts';
-import { readPrivateFile, removeLeftovers, requirePrivateDirectory, writeOnce } from './private-file.ts';
+import {
+  checkPrivateDirectory,
+  readPrivateFile,
+  removeLeftovers,
+  requirePrivateDirectory,
+  writeOnce,
+} from './private-file.ts';
 import type { ReceiptSigner } from './sign-receipt.ts';
 import { createSigningKey, keyPaths, openSigningKey } from './signing-key.ts';
 
@@ -41,6 +47,19 @@ export async function openInstance(dataDir: string): Promise<Instance> {
     publicKeyPem: key.publicKeyPem,
     signer: { instance, keyId: key.keyId, sign: (payload) => key.sign(payload) },
   };
+}
+
+/**
+ * The public key of the instance in a data directory, for verifying what it has signed. Makes nothing.
+ *
+ * @throws GloveboxError `KEY_UNUSABLE` where there is none, or where somebody else could have put it there.
+ */
+export function readPublicKey(dataDir: string): string {
+  const { directory, publicKey } = keyPaths(dataDir);
+  for (const path of [dataDir, directory]) checkPrivateDirectory(path, 'KEY_UNUSABLE');
+  const file = readPrivateFile(publicKey, 'KEY_UNUSABLE', false);
+  if (file !== undefined) return file.text;
+  throw new GloveboxError('KEY_UNUSABLE', { message: `There is no ${publicKey}.`, place: { file: publicKey } });
 }
 
 function parseInstance(text: string, path: string): InstanceId {

@@ -28,6 +28,15 @@ const maxFileBytes = 64 * 1024;
 export function requirePrivateDirectory(path: string, blame: Blame): void {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw fileError(error, path, blame);
+  }
+  checkPrivateDirectory(path, blame);
+}
+
+/** Refuse a directory that is not there, or that others can reach. */
+export function checkPrivateDirectory(path: string, blame: Blame): void {
+  try {
     const found = lstatSync(path);
     if (found.isSymbolicLink()) unusable(blame, path, 'is a symbolic link', 'Name the directory itself.');
     if (!found.isDirectory()) unusable(blame, path, 'is not a directory');

@@ -1,6 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { maxReceiptBytes, verifyReceipt } from '@glovebox/artifact';
+import { maxReceiptBytes, readPublicKey, verifyReceipt } from '@glovebox/artifact';
 import { GloveboxError, idPatterns, type ReceiptStatement } from '@glovebox/contract';
 import type { CommandContext } from '../commands.ts';
 import { dataDirOf, loadConfig } from '../config.ts';
@@ -31,20 +30,34 @@ export async function run({ args, output }: CommandContext): Promise<number> {
   return 0;
 }
 
+/** Keys of the command line, else that of this instance. */
 async function trustedKeys(files: string[] | undefined, dataDir: string): Promise<string[]> {
-  const paths = files ?? [join(dataDir, 'keys', 'signing.pub.pem')];
+  if (files === undefined) return [ownKey(dataDir)];
   return Promise.all(
-    paths.map((path) =>
-      readFile(path, 'utf8').catch((error: unknown) => {
-        throw new GloveboxError(files ? 'INPUT_UNREADABLE' : 'KEY_UNUSABLE', {
+    files.map((path) =>
+      readFile(path, 'utf8').catch((cause: unknown) => {
+        throw new GloveboxError('INPUT_UNREADABLE', {
           message: `The key ${path} cannot be read.`,
-          hint: files ? 'Pass a public key in PEM.' : 'Pass the key that you trust with --key.',
+          hint: 'Pass a public key in PEM.',
           place: { file: path },
-          cause: error,
+          cause,
         });
       }),
     ),
   );
+}
+
+function ownKey(dataDir: string): string {
+  try {
+    return readPublicKey(dataDir);
+  } catch (error) {
+    if (!GloveboxError.is(error, 'KEY_UNUSABLE')) throw error;
+    throw new GloveboxError('KEY_UNUSABLE', {
+      ...error.toData(),
+      hint: `Pass the key that you trust with --key, or name the data directory of the instance with --data-dir.`,
+      cause: error,
+    });
+  }
 }
 
 async function verifyFile(path: string, keys: string[]): Promise<{ statement: ReceiptStatement; keyId: string }> {
