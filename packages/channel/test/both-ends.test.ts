@@ -485,21 +485,13 @@ describe('the client keeps within what the server accepts', () => {
   });
 });
 
-it('flush hands over what was written before the task is over', async () => {
+it('flush hands over what was written before the running task is over', async () => {
   const [a, b] = duplexPair();
   const client = connectClient(a);
   serveChannel(b, () => {});
   await settle();
-  const stream = client.open(request);
-  void stream.write(Buffer.from('now'));
-  const before = b.listenerCount('data');
-  expect(before).toBe(1);
-  let seen = 0;
-  b.on('data', (chunk: Buffer) => {
-    seen += chunk.length;
-  });
+  void client.open(request).write(Buffer.from('now'));
+  expect(a.writableLength).toBe(0);
   client.flush();
-  await null;
-  await settle(1);
-  expect(seen).toBeGreaterThan(0);
+  expect(a.writableLength).toBeGreaterThan(0);
 });

@@ -215,6 +215,23 @@ describe('abuse ends the connection', () => {
     expect(await endAfter(peer, reset(1))).toBe('abuse late-frames');
   });
 
+  it('counting the CREDITs that can have crossed the END of a stream exactly', async () => {
+    const over = async (): Promise<Hostile> => {
+      const peer = hostile({}, async (stream) => {
+        stream.respond(ok);
+        await stream.write(kib(130));
+        stream.end();
+      });
+      peer.raw.say(hello(), open(1), end(1));
+      await peer.raw.frame(type.end, 1);
+      return peer;
+    };
+    const honest = await over();
+    honest.raw.say(credit(1, 64 * 1024), credit(1, 64 * 1024), reset(1));
+    expect(await isAlive(honest)).toBe(true);
+    expect(await endAfter(honest, credit(1, 64 * 1024))).toBe('abuse late-frames');
+  });
+
   it('by PONG that answers nothing, or something else', async () => {
     expect(await endAfter(hostile(), hello(), frame(type.pong, 0, uint32(1)))).toBe('abuse pong');
     const peer = hostile();

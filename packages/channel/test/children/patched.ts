@@ -2,7 +2,7 @@
  * The client in a process whose author replaces the built-ins that it can reach, once the channel is up. The host compares
  * what arrives; the exit status tells what this end saw: 0 is right.
  *
- * The first argument says how: `throw` makes every replaced function throw, `lie` makes it return nonsense. The second, where
+ * The first argument says how: `throw` makes every replaced function throw, `lie` makes it return nonsense, `zero` 0. The second, where
  * given, lists what to replace instead of all.
  */
 import { EventEmitter } from 'node:events';
@@ -37,6 +37,7 @@ async function call(channel: ChannelClient, path: string, body: Uint8Array, time
 /** A function that stands in for another, and keeps nothing of it. */
 function replacement(name: string): (...args: unknown[]) => unknown {
   if (manner === 'lie') return () => 'nonsense';
+  if (manner === 'zero') return () => 0;
   return () => {
     throw new Failure(`replaced ${name}`);
   };
@@ -52,7 +53,7 @@ const spared = [
   '__proto__',
   'pop',
   'prepareStackTrace',
-  manner === 'lie' ? '' : 'TypedArray.prototype.length',
+  manner === 'throw' ? 'TypedArray.prototype.length' : '',
 ];
 
 function isSpared(name: string, full: string): boolean {
@@ -172,7 +173,7 @@ for (let i = 0; i < prototypes.length; i++) {
 }
 if (isDue('Promise.prototype.constructor')) define(promisePrototype, 'constructor', replacement('constructor'));
 // Where it throws, the streams of Node.js throw too.
-if (isDue('process.nextTick') && manner === 'lie') define(self, 'nextTick', replacement('nextTick'));
+if (isDue('process.nextTick') && manner !== 'throw') define(self, 'nextTick', replacement('nextTick'));
 if (isDue('process.hrtime')) define(self, 'hrtime', replacement('hrtime'));
 for (let i = 0; i < names.globals.length; i++) {
   const name = names.globals[i] as string;
