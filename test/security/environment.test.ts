@@ -1,15 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { GloveboxError } from '@glovebox/contract';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { glovebox } from '../support/cli.ts';
-import { writeNode } from '../support/node-package.ts';
+import { afterEach, describe, expect, it } from 'vitest';
+import { useCli } from '../support/use-cli.ts';
 import { useEngine } from '../support/use-engine.ts';
 
 const cells = useEngine();
-const dir = mkdtempSync(join(tmpdir(), 'glovebox-environment-'));
-afterAll(() => rmSync(dir, { recursive: true }));
+const cli = useCli();
 
 /** The whole environment of a cell. A change of it is a decision, so it is written down here once more. */
 const environment = { HOME: '/tmp', LANG: 'C.UTF-8', PATH: '/usr/bin', TMPDIR: '/tmp', TZ: 'UTC' };
@@ -78,8 +73,7 @@ describe('the environment inside of a cell is the documented one', () => {
   });
 
   it('whatever that of the command line is', async () => {
-    const packageDir = await writeNode(join(dir, 'tell'), tell);
-    const dataDir = join(dir, 'data');
+    const packageDir = await cli().node('tell', tell);
     const env = {
       ...steering,
       ...canaries,
@@ -89,9 +83,10 @@ describe('the environment inside of a cell is the documented one', () => {
       NODE_DEBUG: '',
       NODE_ICU_DATA: '',
       NODE_TEST_CONTEXT: '',
+      NODE_PRESERVE_SYMLINKS: '',
       LD_PRELOAD: '/tmp/steered.so',
     };
-    const { code, stdout, stderr } = await glovebox(['node', 'run', packageDir, '--trial', '--json'], { dataDir, env });
+    const { code, stdout, stderr } = await cli().run(['node', 'run', packageDir, '--trial', '--json'], { env });
     expect([code, code === 0 ? '' : stderr]).toEqual([0, '']);
     expect((JSON.parse(stdout) as { output: unknown }).output).toEqual(expected);
   });
@@ -168,6 +163,5 @@ describe('what a node sets in its environment', () => {
     };
     expect((await cells().run(change)).output).toBe('y');
     expect((await cells().run(tell)).output).toEqual(expected);
-    writeFileSync(join(dir, 'unused'), '');
   });
 });

@@ -14,8 +14,11 @@ import { differences, type Residue, readResidue } from './residue.ts';
 export function useEngine(overrides: DriverOverrides = {}): () => TestEngine {
   let opened: TestEngine | undefined;
   let before: Residue;
-  const residue = ({ engine, dataDir }: TestEngine): Residue =>
-    readResidue({ instance: engine.signer.instance, runDirectory: join(dataDir, 'run') });
+  const residue = ({ engine, dataDir }: TestEngine): Residue => {
+    const all = readResidue({ instance: engine.signer.instance, runDirectory: join(dataDir, 'run') });
+    // Others may mount what they like meanwhile.
+    return { ...all, mounts: all.mounts.filter((path) => path.startsWith(dataDir)) };
+  };
   beforeAll(async () => {
     opened = await openTestEngine(overrides);
     before = residue(opened);
