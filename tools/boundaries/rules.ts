@@ -63,7 +63,8 @@ export const builtinRules: readonly BuiltinRule[] = [
       'undici',
     ],
     reason: 'whatever opens a connection is kept in one place, so that one policy can judge all of them',
-    allowed: ['packages/guest/', 'adapters/registry-npm/'],
+    // interrupts: adopts the descriptor that the launcher left it; nothing is connected.
+    allowed: ['packages/guest/', 'adapters/registry-npm/', 'apps/cli/src/interrupts.ts'],
   },
   {
     modules: ['node:child_process', 'node:cluster'],
@@ -92,7 +93,14 @@ export const builtinRules: readonly BuiltinRule[] = [
 export const environmentRule = {
   reason: 'configuration is read once at the start and passed on; deeper, a variable is a hidden argument',
   // registry-npm: npm keeps its configuration in variables. guest: the environment of a cell is fixed and says nothing.
-  allowed: ['apps/cli/src/config', 'apps/cli/bin/', 'adapters/registry-npm/src/package-source.ts', 'packages/guest/'],
+  // interrupts: the launcher tells by a variable where that descriptor is.
+  allowed: [
+    'apps/cli/src/config',
+    'apps/cli/src/interrupts.ts',
+    'apps/cli/bin/',
+    'adapters/registry-npm/src/package-source.ts',
+    'packages/guest/',
+  ],
 } as const;
 
 /** Computed imports that are the very task of a file: the bundle in a cell, the pattern engine in the sealed child. */

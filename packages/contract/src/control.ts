@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { idPatterns } from './ids.ts';
+import type { Json } from './json.ts';
 
 /**
  * The control plane of a cell: the requests to `control.invalid` that the harness makes over the channel. docs/channel.md
@@ -52,11 +53,20 @@ export const jobSchema = z.strictObject({
 });
 export type Job = z.infer<typeof jobSchema>;
 
+/**
+ * What came out of JSON.parse is JSON. To walk it once more would let a cell stall the host for seconds with a list of a
+ * few hundred thousand numbers, and zod's own walk drops a member named `__proto__`.
+ */
+const parsedJson = z.custom<Json>((value) => value !== undefined);
+
+/** What a log record counts for at least: the host keeps an empty one at the same cost as any other. */
+export const logRecordBytes = 16;
+
 export const guestLogSchema = z.strictObject({
   source: z.enum(['node', 'console', 'stdout', 'stderr']),
   level: z.enum(['debug', 'info', 'warn', 'error']),
   message: z.string().max(64 * 1024),
-  fields: z.json().optional(),
+  fields: parsedJson.optional(),
 });
 export type GuestLog = z.infer<typeof guestLogSchema>;
 
@@ -70,11 +80,14 @@ export type Progress = z.infer<typeof progressSchema>;
 export const guestErrorSchema = z.strictObject({
   code: z.string().min(1).max(100),
   message: z.string().max(16 * 1024),
-  stack: z.string().max(32 * 1024).optional(),
+  stack: z
+    .string()
+    .max(32 * 1024)
+    .optional(),
   place: z.string().max(1024).optional(),
   retryable: z.boolean().optional(),
   retryAfterMs: z.number().min(0).max(86_400_000).optional(),
-  details: z.json().optional(),
+  details: parsedJson.optional(),
 });
 export type GuestError = z.infer<typeof guestErrorSchema>;
 
@@ -85,7 +98,8 @@ export const storedFileSchema = z.strictObject({ digest: z.string().regex(idPatt
 export type StoredFile = z.infer<typeof storedFileSchema>;
 
 export const fileNamePattern = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
-export const mediaTypePattern = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}(; ?[a-z0-9-]{1,32}=[A-Za-z0-9._-]{1,64}){0,4}$/;
+export const mediaTypePattern =
+  /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}(; ?[a-z0-9-]{1,32}=[A-Za-z0-9._-]{1,64}){0,4}$/;
 
 /** How long after `cancel` the kill comes. */
 export const cancelGraceMs = 2000;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Json } from './json.ts';
 import { idPatterns } from './ids.ts';
+import type { Json } from './json.ts';
 import { parseDuration, parseSize } from './units.ts';
 
 /** Bounds of the manifest. Bytes, milliseconds, cores. */
@@ -23,7 +23,8 @@ export const manifestLimits = {
 const size = (range: { min: number; max: number }) =>
   z.string().superRefine((text, ctx) => {
     const bytes = parseSize(text);
-    if (bytes === undefined) ctx.addIssue({ code: 'custom', message: 'is not a size; write a number and B, KiB or MiB' });
+    if (bytes === undefined)
+      ctx.addIssue({ code: 'custom', message: 'is not a size; write a number and B, KiB or MiB' });
     else if (bytes < range.min || bytes > range.max) {
       ctx.addIssue({ code: 'custom', message: `is out of range; from ${range.min}B to ${range.max}B` });
     }
@@ -57,19 +58,36 @@ const httpRuleSchema = z.strictObject({
 });
 
 const slotSchema = z.strictObject({
-  kinds: z.array(z.enum(['bearer', 'basic', 'header', 'query', 'cookie', 'oauth2', 'aws-sigv4', 'hmac', 'tls-client'])).min(1).max(9),
+  kinds: z
+    .array(z.enum(['bearer', 'basic', 'header', 'query', 'cookie', 'oauth2', 'aws-sigv4', 'hmac', 'tls-client']))
+    .min(1)
+    .max(9),
   required: z.boolean().default(true),
-  hosts: z.array(z.string().max(253).regex(hostName, 'must be a lower-case host name').refine((h) => !h.startsWith('*'), 'must not be a wildcard')).min(1).max(32),
+  hosts: z
+    .array(
+      z
+        .string()
+        .max(253)
+        .regex(hostName, 'must be a lower-case host name')
+        .refine((h) => !h.startsWith('*'), 'must not be a wildcard'),
+    )
+    .min(1)
+    .max(32),
   reveal: z.boolean().default(false),
 });
 
 export const manifestSchema = z.strictObject({
   $schema: z.string().max(1024).optional(),
   schemaVersion: z.literal(1),
-  id: z.string().regex(idPatterns.node, 'must be 3 to 64 of a-z, 0-9 and hyphen, begin with a letter and not end with a hyphen'),
+  id: z
+    .string()
+    .regex(idPatterns.node, 'must be 3 to 64 of a-z, 0-9 and hyphen, begin with a letter and not end with a hyphen'),
   title: z.string().min(1).max(120),
   description: z.string().max(4000).default(''),
-  category: z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and hyphens').default('transform'),
+  category: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and hyphens')
+    .default('transform'),
   input: authorSchema,
   config: authorSchema.default({}),
   output: authorSchema,
@@ -83,7 +101,9 @@ export const manifestSchema = z.strictObject({
           maxRedirects: z.int().min(0).max(10).default(3),
         })
         .optional(),
-      credentials: z.record(z.string().regex(/^[a-z][a-zA-Z0-9_-]{0,63}$/, 'must begin with a letter'), slotSchema).optional(),
+      credentials: z
+        .record(z.string().regex(/^[a-z][a-zA-Z0-9_-]{0,63}$/, 'must begin with a letter'), slotSchema)
+        .optional(),
       scratch: z.strictObject({ maxBytes: size(manifestLimits.scratchBytes) }).optional(),
       files: z
         .strictObject({
@@ -112,7 +132,9 @@ export type Manifest = z.infer<typeof manifestSchema>;
 
 /** JSON Schema (2020-12) of node.json, for editors. */
 export function manifestJsonSchema(): { [key: string]: Json } {
-  return z.toJSONSchema(manifestSchema, { io: 'input', unrepresentable: 'any', target: 'draft-2020-12' }) as { [key: string]: Json };
+  return z.toJSONSchema(manifestSchema, { io: 'input', unrepresentable: 'any', target: 'draft-2020-12' }) as {
+    [key: string]: Json;
+  };
 }
 
 /** What a run may use, in numbers. */

@@ -28,7 +28,10 @@ export const cellPlanSchema = z.strictObject({
     cpu: z.number().min(0.05).max(planCeilings.cpu),
     bootCpu: z.number().min(0.05).max(planCeilings.cpu),
     /** Memory without swap, tmpfs included. */
-    memoryBytes: z.int().min(32 * 1024 * 1024).max(planCeilings.memoryBytes),
+    memoryBytes: z
+      .int()
+      .min(32 * 1024 * 1024)
+      .max(planCeilings.memoryBytes),
     pids: z.int().min(16).max(planCeilings.pids),
     scratchBytes: z.int().min(4096).max(planCeilings.scratchBytes),
     scratchInodes: z.int().min(16).max(planCeilings.scratchInodes),

@@ -58,7 +58,9 @@ export type ReceiptPredicate = z.infer<typeof receiptPredicateSchema>;
 
 export const receiptStatementSchema = z.strictObject({
   _type: z.literal(statementType),
-  subject: z.array(z.strictObject({ name: z.string(), digest: z.strictObject({ sha256: z.string().regex(/^[0-9a-f]{64}$/) }) })).length(1),
+  subject: z
+    .array(z.strictObject({ name: z.string(), digest: z.strictObject({ sha256: z.string().regex(/^[0-9a-f]{64}$/) }) }))
+    .length(1),
   predicateType: z.literal(receiptPredicateType),
   predicate: receiptPredicateSchema,
 });
@@ -68,6 +70,9 @@ export type ReceiptStatement = z.infer<typeof receiptStatementSchema>;
 export const envelopeSchema = z.strictObject({
   payloadType: z.literal(statementMediaType),
   payload: z.base64(),
-  signatures: z.array(z.strictObject({ keyid: z.string(), sig: z.base64() })).min(1).max(8),
+  signatures: z
+    .array(z.strictObject({ keyid: z.string(), sig: z.base64() }))
+    .min(1)
+    .max(8),
 });
 export type Envelope = z.infer<typeof envelopeSchema>;
