@@ -219,13 +219,17 @@ function listTree(folder: string): string[] {
     entries = readdirSync(folder, { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .map((entry) => entry.name);
-  } catch {
-    return [];
+  } catch (thrown) {
+    if (isGone(thrown)) return [];
+    throw thrown;
   }
   return [...entries.flatMap((entry) => listTree(join(folder, entry))), folder];
 }
 
-/** Host pids of what is in the cell's cgroups. */
+/** ENODEV: open still, and removed. Anything else, such as no descriptor being free, does not say that nothing is there. */
+const isGone = (thrown: unknown): boolean => ['ENOENT', 'ENOTDIR', 'ENODEV'].includes(errnoOf(thrown));
+
+/** Host pids of what is in the cell's cgroups. Throws where that cannot be told. */
 export function listProcesses(hierarchies: CgroupHierarchies, name: string): number[] {
   const pids = new Set<number>();
   for (const folder of listCgroups(hierarchies, name)) {
@@ -234,8 +238,9 @@ export function listProcesses(hierarchies: CgroupHierarchies, name: string): num
         // 0 stands for a process outside of our pid namespace.
         if (/^[1-9]\d*$/.test(line)) pids.add(Number(line));
       }
-    } catch {
-      // Removed meanwhile, or threaded: its domain lists the processes.
+    } catch (thrown) {
+      // A threaded cgroup lists no processes; its domain does.
+      if (!isGone(thrown) && errnoOf(thrown) !== 'EOPNOTSUPP') throw thrown;
     }
   }
   return [...pids];
@@ -245,11 +250,18 @@ export function listProcesses(hierarchies: CgroupHierarchies, name: string): num
  * SIGKILL to everything in the cell's cgroups, the second net behind the death of the pid namespace. Version 2 does it in
  * one step without a pid; on version 1 pids are read and killed at once, and the caller repeats until none is left.
  *
- * @returns how many processes were seen.
+ * @returns the processes that were seen; none where they cannot be told now.
  */
-export function killProcesses(hierarchies: CgroupHierarchies, name: string): number {
-  const pids = listProcesses(hierarchies, name);
-  for (const folder of listCgroups(hierarchies, name)) {
+export function killProcesses(hierarchies: CgroupHierarchies, name: string): number[] {
+  let folders: string[];
+  let pids: number[];
+  try {
+    folders = listCgroups(hierarchies, name);
+    pids = listProcesses(hierarchies, name);
+  } catch {
+    return [];
+  }
+  for (const folder of folders) {
     try {
       writeControl(join(folder, 'cgroup.kill'), '1', true);
     } catch {
@@ -263,18 +275,24 @@ export function killProcesses(hierarchies: CgroupHierarchies, name: string): num
       // Dead already.
     }
   }
-  return pids.length;
+  return pids;
 }
 
 /**
  * Remove what can be removed. The kernel refuses while any process of it lives, so success proves the cell dead.
  *
- * @returns how many cgroups are left.
+ * @returns how many cgroups are left; some, where that cannot be told.
  */
 export function removeCgroups(hierarchies: CgroupHierarchies, name: string): { removed: number; left: number } {
   let removed = 0;
   let left = 0;
-  for (const folder of listCgroups(hierarchies, name)) {
+  let folders: string[];
+  try {
+    folders = listCgroups(hierarchies, name);
+  } catch {
+    return { removed, left: 1 };
+  }
+  for (const folder of folders) {
     try {
       rmdirSync(folder);
       removed++;
@@ -296,7 +314,11 @@ function removeEmptyFolders(hierarchies: CgroupHierarchies): void {
   }
 }
 
-/** Names of all cells that have a cgroup on this host. */
+/**
+ * Names of all cells that have a cgroup on this host.
+ *
+ * @throws GloveboxError `CGROUP_UNAVAILABLE` where that cannot be told: a uid would be taken for free.
+ */
 export function listCellNames(hierarchies: CgroupHierarchies): string[] {
   const names = new Set<string>();
   for (const hierarchy of hierarchies.all) {
@@ -304,8 +326,8 @@ export function listCellNames(hierarchies: CgroupHierarchies): string[] {
       for (const entry of readdirSync(join(hierarchy.mountPoint, cgroupFolder), { withFileTypes: true })) {
         if (entry.isDirectory()) names.add(entry.name);
       }
-    } catch {
-      // No cell in this hierarchy.
+    } catch (thrown) {
+      if (!isGone(thrown)) throw hostError(thrown, 'CGROUP_UNAVAILABLE', 'Cannot list the cgroups of cells');
     }
   }
   return [...names];

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GloveboxError } from '@glovebox/contract';
-import { killProcesses, listCgroups, listProcesses, removeCgroups } from './cell-cgroup.ts';
+import { killProcesses, listProcesses, removeCgroups } from './cell-cgroup.ts';
 import { type CellFolder, removeCellFolder } from './cell-folder.ts';
 import type { CgroupHierarchies } from './cgroup-hierarchies.ts';
 import type { UidClaim, UidClaims } from './uid-claims.ts';
@@ -20,11 +20,20 @@ export interface Traces {
 /** Wait until no process is in the cell's cgroups; from `patienceMs` on kill what is. Resolves at `giveUpMs` at the latest. */
 export async function awaitEmpty({ hierarchies, name }: Pick<Traces, 'hierarchies' | 'name'>): Promise<void> {
   const started = performance.now();
-  for (let pauseMs = 1; listProcesses(hierarchies, name).length > 0; pauseMs = Math.min(20, pauseMs * 1.5)) {
+  for (let pauseMs = 1; mayHaveProcesses(hierarchies, name); pauseMs = Math.min(20, pauseMs * 1.5)) {
     const waitedMs = performance.now() - started;
     if (waitedMs > giveUpMs) return;
     if (waitedMs > patienceMs) killProcesses(hierarchies, name);
     await sleep(pauseMs);
+  }
+}
+
+/** What cannot be told is not taken for dead. */
+function mayHaveProcesses(hierarchies: CgroupHierarchies, name: string): boolean {
+  try {
+    return listProcesses(hierarchies, name).length > 0;
+  } catch {
+    return true;
   }
 }
 
@@ -40,7 +49,7 @@ export async function dismantle(traces: Traces): Promise<GloveboxError | undefin
   for (let pauseMs = 1; removeCgroups(hierarchies, name).left > 0; pauseMs = Math.min(20, pauseMs * 1.5)) {
     if (performance.now() - started > giveUpMs) {
       return new GloveboxError('CELL_LOST', {
-        message: `A cell could not be confirmed dead: ${listCgroups(hierarchies, name).join(', ')}`,
+        message: `A cell could not be confirmed dead: ${name}`,
         hint: 'Run glovebox doctor.',
       });
     }

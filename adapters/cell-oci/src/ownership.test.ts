@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { newCellId, newInstanceId } from '@glovebox/contract';
 import { describe, expect, it } from 'vitest';
@@ -53,6 +53,23 @@ describe('an owner', () => {
   it('is unknown when its pid counts in another pid namespace, whatever that pid is here', () => {
     expect(judgeOwner(otherwise({}, '1'))).toBe('unknown');
     expect(judgeOwner(otherwise({ pid: 4_194_303 }, '1'))).toBe('unknown');
+  });
+
+  it('is unknown to whoever reads start times in another time namespace, and lives for who does not', () => {
+    const judge = (prefix: readonly string[]): string => {
+      const program = `import { judgeOwner } from './ownership.ts'; process.stdout.write(judgeOwner(JSON.parse(process.argv[1])));`;
+      const [command = '', ...args] = [
+        ...prefix,
+        ...[process.execPath, '--input-type=module', '-e', program, JSON.stringify(mark)],
+      ];
+      return execFileSync(command, args, {
+        cwd: import.meta.dirname,
+        env: { PATH: '/usr/bin:/bin' },
+        encoding: 'utf8',
+      });
+    };
+    expect(judge(['unshare', '--time', '--boottime', '1000', '--fork'])).toBe('unknown');
+    expect(judge([])).toBe('alive');
   });
 
   it('lives while it is stopped', () => {

@@ -73,10 +73,20 @@ export function judgeOwner(mark: OwnerMark): OwnerVerdict {
     return hasNoProcess(mark.owner.pid) ? 'dead' : 'unknown';
   }
   const stat = parseStat(text);
-  if (stat.startTicks !== mark.owner.startTicks) return 'dead';
+  // Start times are told in the time namespace of whoever reads: a process of another one may be the owner all the same.
+  if (stat.startTicks !== mark.owner.startTicks) return isInOurTime(mark.owner.pid) ? 'dead' : 'unknown';
   // A leader that has exited is a zombie while other threads of it still run.
   if ((stat.state === 'Z' || stat.state === 'X') && stat.threads <= 1) return 'dead';
   return 'alive';
+}
+
+function isInOurTime(pid: number): boolean {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/time`) === readlinkSync('/proc/self/ns/time');
+  } catch (thrown) {
+    // Before Linux 5.6 there is one time for all. An entry that is gone has no start time either.
+    return (thrown as NodeJS.ErrnoException).code === 'ENOENT';
+  }
 }
 
 /** EPERM means that there is one. */

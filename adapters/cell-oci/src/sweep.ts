@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SweepReport } from '@glovebox/cell';
-import { killProcesses, listCellNames, listProcesses, removeCgroups } from './cell-cgroup.ts';
+import { killProcesses, listCellNames, removeCgroups } from './cell-cgroup.ts';
 import { cellsFolder, removeCellFolder } from './cell-folder.ts';
 import type { CgroupHierarchies } from './cgroup-hierarchies.ts';
 import { errnoOf, hostError } from './host-errors.ts';
@@ -53,7 +53,13 @@ export async function sweepHost(context: SweepContext): Promise<SweepReport> {
   for (const text of listFolders(context.runDirectory)) {
     const name = parseOwnedName(text);
     if (!mayRemove(text, name)) continue;
-    removeCellFolder({ path: join(cellsFolder(context.runDirectory), text) });
+    try {
+      removeCellFolder({ path: join(cellsFolder(context.runDirectory), text) });
+    } catch {
+      // Something is mounted on it, or it cannot be changed: that keeps neither the rest nor whoever sweeps at a start.
+      spared.add(name.cell);
+      continue;
+    }
     removed.directories++;
     cells.add(name.cell);
   }
@@ -71,6 +77,7 @@ export async function sweepHost(context: SweepContext): Promise<SweepReport> {
     removed.uidClaims++;
     cells.add(name.cell);
   }
+  claims.removeEmpty();
   return { removed: { ...removed, cells: cells.size }, unknown: spared.size };
 }
 
@@ -87,8 +94,7 @@ async function removeDeadCell(
   const seen = new Set<number>();
   const started = performance.now();
   for (let cgroups = 0; ; await sleep(5)) {
-    for (const pid of listProcesses(hierarchies, name)) seen.add(pid);
-    killProcesses(hierarchies, name);
+    for (const pid of killProcesses(hierarchies, name)) seen.add(pid);
     const { removed, left } = removeCgroups(hierarchies, name);
     cgroups += removed;
     if (left === 0 || performance.now() - started > patienceMs) return { processes: seen.size, cgroups };
@@ -110,8 +116,9 @@ function hasProcessOf(uids: readonly number[]): boolean {
     if (!/^\d+$/.test(entry)) continue;
     try {
       if (uids.includes(statSync(`/proc/${entry}`).uid)) return true;
-    } catch {
-      // Ended meanwhile.
+    } catch (thrown) {
+      // Ended meanwhile. What cannot be looked at may well have it.
+      if (!['ENOENT', 'ESRCH'].includes(errnoOf(thrown))) return true;
     }
   }
   return false;

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -9,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { newCellId, newInstanceId } from '@glovebox/contract';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readOwnMark } from './ownership.ts';
@@ -88,6 +90,45 @@ describe('a uid claim', () => {
     );
     chmodSync(directory, 0o700);
     expect(openUidClaims(directory).claim(newCellId(), mark).cellId).toBeGreaterThan(uidRange.first);
+  });
+
+  it('leaves what a killed owner had begun to a sweep, which spares what holds a name', () => {
+    const claims = openUidClaims(directory);
+    const claim = claims.claim(newCellId(), mark);
+    mkdirSync(join(directory, '.begun'));
+    mkdirSync(join(directory, '16383'));
+    mkdirSync(join(directory, '.name', 'illegible'), { recursive: true });
+    claims.removeEmpty();
+    expect(readdirSync(directory).sort()).toEqual(['.name', basename(claim.path)]);
+    claims.release(claim);
+    rmSync(join(directory, '.name'), { recursive: true });
+    claims.removeEmpty();
+    expect(readdirSync(home)).toEqual([]);
+  });
+
+  it('is made while another process removes every empty directory that it sees', async () => {
+    const remover = spawn(
+      '/bin/sh',
+      ['-c', 'while :; do rmdir "$1"/.* "$1"/* "$1" 2>/dev/null; done', 'sh', directory],
+      {
+        stdio: 'ignore',
+      },
+    );
+    try {
+      const claims = openUidClaims(directory);
+      const ids = new Set<number>();
+      for (let i = 0; i < 300; i++) {
+        const claim = claims.claim(newCellId(), mark);
+        expect(readdirSync(claim.path)).toEqual([claim.name]);
+        ids.add(claim.cellId);
+        if (i % 2 === 0) claims.release(claim);
+      }
+      expect(ids.size).toBeGreaterThanOrEqual(150);
+    } finally {
+      const gone = once(remover, 'exit');
+      remover.kill('SIGKILL');
+      await gone;
+    }
   });
 
   it('is not read through a link', () => {

@@ -43,6 +43,11 @@ export interface UidClaims {
   release(claim: { path: string; name: string }): void;
   /** Every claim on this host. A `name` that is undefined is never taken over. */
   list(): FoundClaim[];
+  /**
+   * Remove directories that hold no name: what an owner leaves that is killed between two steps of a claim or of a release.
+   * Whoever is in the middle of one makes it anew.
+   */
+  removeEmpty(): void;
 }
 
 /**
@@ -82,6 +87,11 @@ export function openUidClaims(directory: string, cells: number = uidRange.cells)
         const uids: FoundClaim['uids'] = slot < cells ? [firstUid(slot), firstUid(slot) + 1] : undefined;
         return readEntries(path).map((text) => ({ path, uids, text, name: parseOwnedName(text) }));
       });
+    },
+
+    removeEmpty() {
+      for (const fileName of readEntries(directory)) rmdirIfEmpty(join(directory, fileName));
+      rmdirIfEmpty(directory);
     },
   };
 }
