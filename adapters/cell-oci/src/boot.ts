@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Cell, type CellFacts, cellPaths, planHash } from '@glovebox/cell';
 import { type CellId, type CellPlan, cellPlanSchema, GloveboxError, idPatterns } from '@glovebox/contract';
 import { type CellCgroup, cellControllers, createCellCgroup, joinFiles, runtimeCgroupPath } from './cell-cgroup.ts';
-import { cellFolder, runtimeCall, writeCellFolder } from './cell-folder.ts';
+import { cellFolder, makeCellFolder, runtimeCall, writeCellFolder } from './cell-folder.ts';
 import { restrictTo } from './cgroup-hierarchies.ts';
 import { awaitEmpty, dismantle, type Traces } from './dismantle.ts';
 import type { Host } from './host.ts';
@@ -55,11 +55,18 @@ export async function bootCell(context: BootContext, plan: CellPlan, id: CellId)
   // A runtime that makes its own cgroups makes them in every hierarchy.
   const hierarchies = shape === 'direct' ? restrictTo(host.hierarchies, cellControllers) : host.hierarchies;
   const traces: Traces = { hierarchies, name, folder, claims, claim: claims.claim(id, mark) };
+  try {
+    makeCellFolder(options.runDirectory, folder);
+  } catch (thrown) {
+    // Nothing but the claim is ours: what else has the name is another cell's, which must not be dismantled.
+    claims.release(traces.claim);
+    throw thrown;
+  }
 
   let launched: Launched | undefined;
   try {
     const spec = specFor(context, plan, mountPoint, traces);
-    writeCellFolder(options.runDirectory, folder, {
+    writeCellFolder(folder, {
       config: JSON.stringify(spec),
       mountTable: mountTable(rootfs, mountPoint, host.runtime.path),
     });

@@ -1,5 +1,7 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { GloveboxError } from '@glovebox/contract';
+import { errnoOf, hostError } from './host-errors.ts';
 import type { RuntimeCall } from './runtime.ts';
 
 /**
@@ -24,19 +26,34 @@ export function runtimeCall(folder: CellFolder, id: string): RuntimeCall {
   return { bundle: folder.path, stateFolder: join(folder.path, 'state'), log: folder.log, pidFile: folder.pidFile, id };
 }
 
-/** @param files texts of config.json and of the launcher's mount table. */
-export function writeCellFolder(
-  runDirectory: string,
-  folder: CellFolder,
-  files: { config: string; mountTable: string },
-): void {
+/**
+ * Make the directory of a cell; whoever has made it owns all that carries the cell's name.
+ *
+ * @throws GloveboxError `PLAN_REFUSED` when there is a cell of that id, `DATA_DIR_UNUSABLE`, `DISK_FULL`.
+ */
+export function makeCellFolder(runDirectory: string, folder: CellFolder): void {
   try {
+    mkdirSync(cellsFolder(runDirectory), { recursive: true, mode: 0o700 });
+    for (const path of [runDirectory, cellsFolder(runDirectory)]) refuseForeign(path);
     mkdirSync(folder.path, { mode: 0o700 });
   } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT') throw thrown;
-    mkdirSync(cellsFolder(runDirectory), { recursive: true, mode: 0o700 });
-    mkdirSync(folder.path, { mode: 0o700 });
+    if (errnoOf(thrown) === 'EEXIST')
+      throw new GloveboxError('PLAN_REFUSED', { message: 'There is a cell of that id already.', cause: thrown });
+    throw hostError(thrown, 'DATA_DIR_UNUSABLE', 'Cannot make the directory of a cell');
   }
+}
+
+/** Whoever can write here can put a bundle of his own in the place of ours, and root's runtime would run it. */
+function refuseForeign(path: string): void {
+  const stat = lstatSync(path);
+  if (stat.isDirectory() && stat.uid === process.geteuid?.() && (stat.mode & 0o022) === 0) return;
+  throw new GloveboxError('DATA_DIR_UNUSABLE', {
+    message: `${path} must be a directory of root's in which nobody else can write.`,
+  });
+}
+
+/** @param files texts of config.json and of the launcher's mount table. */
+export function writeCellFolder(folder: CellFolder, files: { config: string; mountTable: string }): void {
   writeFileSync(join(folder.path, 'config.json'), files.config, { mode: 0o600, flag: 'wx' });
   writeFileSync(folder.mountTable, files.mountTable, { mode: 0o600, flag: 'wx' });
 }
