@@ -25,7 +25,7 @@ describe('imports', () => {
     const specifiers = [
       '/root/.npmrc',
       '../../../../../../root/.ssh/id_ed25519',
-      '../../../../../../work/x.ts',
+      '../../../../../../srv/x.ts',
       'file:///etc/passwd',
       'blob:nodedata:1',
       'no-such-package',

@@ -4,8 +4,6 @@ import { dirname } from 'node:path';
 /** Built from parts, so that this file does not hold what it looks for. */
 const publicRegistry = ['registry', 'npmjs', 'org'].join('.');
 
-/** npm writes this host into lockfiles whatever registry it uses, and falls back on it: these judge and do the same. */
-const mayNameIt = /^(packages\/validate\/src\/(package|lockfile)|adapters\/registry-npm\/src)\//;
 const sharedPlaces = ['/', '/home', '/root', '/tmp', '/var/tmp', '/srv', '/opt', '/usr/src', homedir()];
 const notText = /\.(png|jpe?g|gif|ico|woff2?|wasm|gz|tgz|tar|zip|parquet|db)$/;
 
@@ -25,12 +23,7 @@ export function foreignWords(root: string, file: string, text: string): string[]
     ...machine.flatMap((path) =>
       found(new RegExp(`(?<![\\w.*}\\]-])${RegExp.escape(path)}/\\S*`, 'g'), 'a path of this machine'),
     ),
-    ...(mayNameIt.test(file)
-      ? []
-      : found(
-          new RegExp(RegExp.escape(publicRegistry), 'g'),
-          'the host of a package registry; use the configured one',
-        )),
+    ...found(new RegExp(RegExp.escape(publicRegistry), 'g'), 'the host of a package registry; use the configured one'),
     ...found(
       new RegExp(`\\b${['DES', 'IGN'].join('')}\\.md\\b|\\b${['STY', 'LE'].join('')}\\.md\\b`, 'g'),
       'a document that is not in this repository',

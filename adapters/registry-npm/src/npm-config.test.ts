@@ -1,9 +1,12 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Environment, readNpmConfig } from './npm-config.ts';
 import { parseNpmrc } from './npmrc.ts';
+
+const npmDefault: string = createRequire(import.meta.url)('npm-registry-fetch/lib/default-opts.js').registry;
 
 let home: string;
 beforeEach(() => {
@@ -19,8 +22,17 @@ const read = (env: Environment = {}, more: { projectDir?: string; registry?: str
   readNpmConfig({ env: { HOME: home, npm_config_prefix: join(home, 'global'), ...env }, ...more });
 
 describe('the registry', () => {
+  it("that a lockfile may name is npm's default, the configured one and those of scopes", () => {
+    write('.npmrc', 'registry=https://one.example/npm/', '@s:registry=https://two.example');
+    expect(read().registries()).toEqual([
+      npmDefault.replace(/\/$/, ''),
+      'https://one.example/npm',
+      'https://two.example',
+    ]);
+  });
+
   it('is the public one when nothing is configured', () => {
-    expect(read().registryFor('left-pad').href).toBe('https://registry.npmjs.org/');
+    expect(read().registryFor('left-pad').href).toBe(npmDefault);
   });
 
   it('comes from the option, then the environment, then the project, then the user, then the global file', () => {
@@ -41,7 +53,7 @@ describe('the registry', () => {
   it('can be another one for a scope, but not where it was chosen outright', () => {
     write('.npmrc', '@ours:registry=https://ours.test/npm/');
     expect(read().registryFor('@ours/x').href).toBe('https://ours.test/npm/');
-    expect(read().registryFor('@others/x').href).toBe('https://registry.npmjs.org/');
+    expect(read().registryFor('@others/x').href).toBe(npmDefault);
     expect(read({}, { registry: 'https://option.test' }).registryFor('@ours/x').href).toBe('https://option.test/');
   });
 

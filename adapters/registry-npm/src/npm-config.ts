@@ -1,4 +1,5 @@
 import { accessSync, constants, readFileSync, realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { GloveboxError } from '@glovebox/contract';
@@ -23,6 +24,8 @@ export interface NpmConfigSources {
 export interface NpmConfig {
   /** Ends with a slash. */
   registryFor(packageName: string): URL;
+  /** Base URLs that a lockfile may name: npm's default, and whatever is configured. Without a slash at the end. */
+  registries(): string[];
   /** For npm-registry-fetch: keys such as `//host/:_authToken`, which it sends to that host and path only. */
   credentials: Record<`//${string}`, string>;
   /** In PEM. `instead` of the default certificate authorities, and `besides` them. */
@@ -30,7 +33,8 @@ export interface NpmConfig {
   proxy: { HTTP_PROXY?: string; HTTPS_PROXY?: string; NO_PROXY?: string };
 }
 
-const publicRegistry = 'https://registry.npmjs.org/';
+/** What npm's own library takes where nothing is configured. */
+const publicRegistry: string = createRequire(import.meta.url)('npm-registry-fetch/lib/default-opts.js').registry;
 
 /**
  * Read npm's configuration: environment, then project, user and global npmrc. Of the project's only registries are
@@ -58,6 +62,12 @@ export function readNpmConfig({ env, projectDir, registry, caFile }: NpmConfigSo
       const scope = packageName.startsWith('@') ? packageName.slice(0, packageName.indexOf('/')) : undefined;
       const scoped = scope === undefined || registry !== undefined ? undefined : one(`${scope}:registry`);
       return registryUrl(scoped ?? chosen);
+    },
+    registries: () => {
+      const scoped = layers.flatMap((layer) =>
+        [...layer].filter(([key]) => /^@[^:]+:registry$/.test(key)).flatMap(([, texts]) => texts),
+      );
+      return [...new Set([publicRegistry, chosen, ...scoped].map((text) => registryUrl(text).href.replace(/\/$/, '')))];
     },
     credentials: credentialsOf(layers),
     authorities: {

@@ -44,6 +44,7 @@ export function createPackageSource(options: PackageSourceOptions): PackageSourc
   };
 
   return {
+    registries: () => open().config.registries(),
     async tarball(request) {
       refuseMalformed(request);
       const { config, client } = open();

@@ -44,6 +44,8 @@ export interface PackageRequest {
 
 /** Package tarballs. The URL is computed from registry, name and version; nothing of a lockfile is followed. */
 export interface PackageSource {
+  /** Base URLs, without a slash at the end, whose archives a lockfile may name. @throws GloveboxError `REGISTRY_UNAVAILABLE`. */
+  registries(): readonly string[];
   /**
    * The bytes, checked against the integrity that the registry's metadata and the lockfile agree on.
    * @throws GloveboxError `REGISTRY_UNAVAILABLE`, `DEPENDENCY_NOT_FOUND`, `DEPENDENCY_INTEGRITY`.

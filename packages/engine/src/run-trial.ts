@@ -85,7 +85,7 @@ export async function runTrial(
   events.onStep?.('read');
   requireJson('input', request.inputText, 'INPUT_NOT_JSON');
   requireJson('config', request.configText, 'INPUT_NOT_JSON');
-  const pkg = await readPackage(request.packageDir);
+  const pkg = await readPackage(engine, request.packageDir);
   const image = await engine.images.current('runtime');
   const judge = openJudge({ input: pkg.manifest.input, config: pkg.manifest.config, output: pkg.manifest.output });
   try {
@@ -98,10 +98,9 @@ export async function runTrial(
     events.onRun?.({ run: run.id, attempt: attempt.id });
     const logs = new LogWriter(engine, attempt.id);
     const queueMs = Math.round((engine.monotonicMs() - acceptedAt) * 100) / 100;
-    await engine.store.begin(attempt.id, engine.now());
-    let report: AttemptReport;
     try {
-      report = await runAttempt(
+      await engine.store.begin(attempt.id, engine.now());
+      const report = await runAttempt(
         {
           plan,
           bundle: built.bundle,
@@ -135,63 +134,64 @@ export async function runTrial(
         },
         signal,
       );
-    } catch (error) {
+      await judgeOutput(judge, report, built.sourceMap);
+      const predicate = receiptOf({
+        engine,
+        request,
+        pkg,
+        limits,
+        run,
+        attempt,
+        report,
+        built,
+        plan,
+        image: image.digest,
+        queueMs,
+      });
+      const receipt = await signReceipt(predicate, engine.signer);
       await logs.flush();
-      await engine.store.finish(attempt.id, neverRan(engine, error, queueMs));
+      const phasesMs = predicate.observed.phasesMs;
+      const end: AttemptEnd = {
+        state: report.state,
+        endedAtMs: report.endedAtMs,
+        error: report.error,
+        outputText: report.outputText,
+        bundleDigest: built.bundleDigest,
+        imageDigest: image.digest,
+        phasesMs,
+        peaks: report.peaks,
+        files: report.files,
+        logBytes: report.logBytes,
+        logTruncated: report.logTruncated,
+        receiptText: receipt.envelopeText,
+        receiptDigest: receipt.digest,
+      };
+      if ((await engine.store.finish(attempt.id, end)) === 'stale') {
+        throw new GloveboxError('INTERNAL', {
+          message: `attempt ${attempt.id} was ended by another process while it ran here`,
+        });
+      }
+      return {
+        run: run.id,
+        attempt: attempt.id,
+        state: report.state,
+        output: report.outputText === null ? null : (JSON.parse(report.outputText) as Json),
+        error: report.error,
+        digest: built.bundleDigest,
+        receiptDigest: receipt.digest,
+        phasesMs,
+        peaks: report.peaks,
+        node: { id: run.node.id, version: run.node.version, revision: pkg.revision },
+        files: report.files,
+        limits,
+        egressRequests: report.egressRequests,
+      };
+    } catch (error) {
+      // Whatever failed, an attempt that is recorded comes to an end in the record. What failed first is told.
+      await logs.flush().catch(() => undefined);
+      await engine.store.finish(attempt.id, neverRan(engine, error, queueMs)).catch(() => undefined);
       throw error;
     }
-    await judgeOutput(judge, report, built.sourceMap);
-    const predicate = receiptOf({
-      engine,
-      request,
-      pkg,
-      limits,
-      run,
-      attempt,
-      report,
-      built,
-      plan,
-      image: image.digest,
-      queueMs,
-    });
-    const receipt = await signReceipt(predicate, engine.signer);
-    await logs.flush();
-    const phasesMs = predicate.observed.phasesMs;
-    const end: AttemptEnd = {
-      state: report.state,
-      endedAtMs: report.endedAtMs,
-      error: report.error,
-      outputText: report.outputText,
-      bundleDigest: built.bundleDigest,
-      imageDigest: image.digest,
-      phasesMs,
-      peaks: report.peaks,
-      files: report.files,
-      logBytes: report.logBytes,
-      logTruncated: report.logTruncated,
-      receiptText: receipt.envelopeText,
-      receiptDigest: receipt.digest,
-    };
-    if ((await engine.store.finish(attempt.id, end)) === 'stale') {
-      throw new GloveboxError('INTERNAL', {
-        message: `attempt ${attempt.id} was ended by another process while it ran here`,
-      });
-    }
-    return {
-      run: run.id,
-      attempt: attempt.id,
-      state: report.state,
-      output: report.outputText === null ? null : (JSON.parse(report.outputText) as Json),
-      error: report.error,
-      digest: built.bundleDigest,
-      receiptDigest: receipt.digest,
-      phasesMs,
-      peaks: report.peaks,
-      node: { id: run.node.id, version: run.node.version, revision: pkg.revision },
-      files: report.files,
-      limits,
-      egressRequests: report.egressRequests,
-    };
   } finally {
     judge.close();
   }
@@ -205,8 +205,8 @@ async function both<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
   return [left.value, right.value];
 }
 
-async function readPackage(dir: string): Promise<NodePackage> {
-  const read = await readNodePackage(dir);
+async function readPackage(engine: Engine, dir: string): Promise<NodePackage> {
+  const read = await readNodePackage(dir, { registries: engine.packages.registries() });
   if (read.ok) return read.pkg;
   const { findings } = read;
   throw new GloveboxError('PACKAGE_INVALID', {
@@ -234,7 +234,7 @@ async function checkValues(judge: ValueJudge, pkg: NodePackage, request: TrialRe
   }
 }
 
-/** What the node gave is checked where its schema can hurt nobody; a refused output is no output. */
+/** What the node gave is parsed and checked where it can hurt nobody; a refused output is no output. */
 async function judgeOutput(judge: ValueJudge, report: AttemptReport, sourceMap: Uint8Array): Promise<void> {
   if (report.outputText !== null) {
     try {
@@ -242,7 +242,7 @@ async function judgeOutput(judge: ValueJudge, report: AttemptReport, sourceMap: 
       if (findings.length === 0) return;
       const { message, place, hint, details } = fromFindings(findings);
       report.error = {
-        code: 'OUTPUT_INVALID',
+        code: findings[0]?.rule ?? 'OUTPUT_INVALID',
         message: message ?? '',
         ...(hint ? { hint } : {}),
         ...(place ? { place } : {}),
@@ -254,6 +254,7 @@ async function judgeOutput(judge: ValueJudge, report: AttemptReport, sourceMap: 
     }
     report.state = 'FAILED';
     report.claimed = false;
+    report.observed = { state: 'FAILED', errorCode: report.error.code };
     report.outputText = null;
     return;
   }
@@ -341,9 +342,8 @@ function receiptOf(x: {
     mode: 'trial',
     node: { id: run.node.id, version: run.node.version, revision: pkg.revision, bundle: x.built.bundleDigest },
     observed: {
-      state: report.state,
-      // What the node says of itself is under `claimed`; seen from here, it failed.
-      errorCode: report.error === null ? null : report.claimed ? 'NODE_FAILED' : report.error.code,
+      // What the node says of itself is under `claimed`.
+      ...report.observed,
       startedAt: new Date(report.startedAtMs).toISOString(),
       endedAt: new Date(report.endedAtMs).toISOString(),
       phasesMs: { queue: x.queueMs, ...report.phasesMs },

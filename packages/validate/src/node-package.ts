@@ -27,7 +27,7 @@ export interface LockedPackage {
 export type ReadResult = { ok: true; pkg: NodePackage; warnings: Finding[] } | { ok: false; findings: Finding[] };
 
 export interface ReadOptions {
-  /** Base URLs, without a slash at the end, whose archives a lockfile may name beside npm's own. Nothing is fetched here. */
+  /** Base URLs, without a slash at the end, whose archives a lockfile may name; none where left out. Nothing is fetched here. */
   registries?: readonly string[];
   /** What the dependencies are for. The cell's own platform where left out. */
   platform?: Platform;

@@ -9,6 +9,7 @@ const locked = (path: string, version = '1.0.0'): LockedPackage => {
 };
 
 class Source implements PackageSource {
+  registries = (): string[] => [];
   readonly asked: string[] = [];
   open = 0;
   most = 0;

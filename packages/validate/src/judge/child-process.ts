@@ -44,7 +44,10 @@ export class JudgeChild {
 
   constructor() {
     program ??= judgeProgram();
-    program.then((found) => this.#start(found));
+    program
+      .then((found) => this.#start(found))
+      // A host that has no descriptor left throws, and a rejection that nobody handles would end it.
+      .catch((cause: unknown) => this.#end(notStarted(cause)));
   }
 
   #start(found: JudgeProgram): void {
@@ -58,9 +61,7 @@ export class JudgeChild {
       stdio: ['pipe', 'pipe', 'ignore'],
     });
     this.#process = child;
-    child.on('error', (cause) =>
-      this.#end(new GloveboxError('HOST_UNSUPPORTED', { message: 'No child process could be started.', cause })),
-    );
+    child.on('error', (cause) => this.#end(notStarted(cause)));
     child.on('exit', (code, signal) => this.#end(tooCostly(`the check died of ${signal ?? `exit status ${code}`}`)));
     child.stdin.on('error', () => undefined);
     child.stdout.on('data', (chunk: Buffer) => this.#receive(chunk));
@@ -166,4 +167,6 @@ function childArguments({ entry, directory }: JudgeProgram): string[] {
 
 const tooCostly = (why: string) =>
   new GloveboxError('SCHEMA_TOO_COSTLY', { message: `A value could not be checked against its schema: ${why}.` });
+const notStarted = (cause: unknown) =>
+  new GloveboxError('HOST_UNSUPPORTED', { message: 'No child process could be started.', cause });
 const malformed = () => new GloveboxError('INTERNAL', { message: 'The judge gave an answer that is none.' });

@@ -29,12 +29,14 @@ export function readLengths(bytes: Buffer, limits: FrameLimits): { head: number;
   return head <= limits.headBytes && body <= limits.bodyBytes ? { head, body } : undefined;
 }
 
-/** Puts frames together from chunks. Holds at most one frame and a chunk. */
+/**
+ * Puts frames together from chunks. Holds at most twice a frame and a chunk, also where the chunks have one byte each: a
+ * list of them would take a hundred times as much.
+ */
 export class FrameReader {
   readonly #limits: FrameLimits;
-  #chunks: Buffer[] = [];
-  #buffered = 0;
-  #wanted = lengthBytes;
+  #bytes: Buffer = Buffer.alloc(0);
+  #filled = 0;
 
   constructor(limits: FrameLimits) {
     this.#limits = limits;
@@ -42,24 +44,35 @@ export class FrameReader {
 
   /** @returns the frames that are complete now; undefined when one is over a limit. */
   push(chunk: Buffer): Frame[] | undefined {
-    this.#chunks.push(chunk);
-    this.#buffered += chunk.length;
+    this.#append(chunk);
     const frames: Frame[] = [];
-    while (this.#buffered >= this.#wanted) {
-      const all = Buffer.concat(this.#chunks);
-      const lengths = readLengths(all, this.#limits);
+    let at = 0;
+    while (this.#filled - at >= lengthBytes) {
+      const lengths = readLengths(this.#bytes.subarray(at), this.#limits);
       if (lengths === undefined) return undefined;
-      const end = lengthBytes + lengths.head + lengths.body;
-      const complete = all.length >= end;
-      if (complete) {
-        const body = lengthBytes + lengths.head;
-        frames.push({ head: all.subarray(lengthBytes, body), body: all.subarray(body, end) });
-      }
-      const rest = complete ? all.subarray(end) : all;
-      this.#chunks = [rest];
-      this.#buffered = rest.length;
-      this.#wanted = complete ? lengthBytes : end;
+      const body = at + lengthBytes + lengths.head;
+      const end = body + lengths.body;
+      if (this.#filled < end) break;
+      // Copies: what follows is moved to the front.
+      frames.push({
+        head: Buffer.from(this.#bytes.subarray(at + lengthBytes, body)),
+        body: Buffer.from(this.#bytes.subarray(body, end)),
+      });
+      at = end;
     }
+    this.#bytes.copyWithin(0, at, this.#filled);
+    this.#filled -= at;
     return frames;
+  }
+
+  #append(chunk: Buffer): void {
+    const length = this.#filled + chunk.length;
+    if (length > this.#bytes.length) {
+      const grown = Buffer.alloc(Math.max(length, 2 * this.#bytes.length));
+      grown.set(this.#bytes.subarray(0, this.#filled));
+      this.#bytes = grown;
+    }
+    this.#bytes.set(chunk, this.#filled);
+    this.#filled = length;
   }
 }

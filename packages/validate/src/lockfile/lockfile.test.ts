@@ -6,6 +6,8 @@ import { readNodePackage } from '../node-package.ts';
 const sha512 = (text: string) => `sha512-${createHash('sha512').update(text).digest('base64')}`;
 const entry = (version: string, more: object = {}) => ({ version, integrity: sha512(version), ...more });
 
+const registry = 'https://registry.example';
+
 type Entries = { [path: string]: unknown };
 const dependencies = { a: '^1.0.0' };
 /** a → b, c; b → c at an older version, nested below it. */
@@ -28,7 +30,7 @@ function read(
   lockText: string | null,
   fields: object = { dependencies },
   files: { [path: string]: string } = {},
-  registries: string[] = [],
+  registries: string[] = [registry],
 ) {
   const dir = packageDirectory({
     'package.json': JSON.stringify({ ...goodPackageJson, ...fields }),
@@ -59,10 +61,9 @@ it('takes lockfileVersion 2 and its legacy part', async () => {
 });
 
 describe('where a package would come from', () => {
-  const registry = 'https://registry.npmjs.org';
   const refused = [
     'https://evil.example/a/-/a-1.2.0.tgz',
-    'http://registry.npmjs.org/a/-/a-1.2.0.tgz',
+    'http://registry.example/a/-/a-1.2.0.tgz',
     'https://127.0.0.1/a/-/a-1.2.0.tgz',
     'https://[::1]/a/-/a-1.2.0.tgz',
     'file:../a.tgz',
@@ -71,8 +72,8 @@ describe('where a package would come from', () => {
     'git+https://example.com/a.git',
     'https://codeload.example.com/a/tar.gz/main',
     `${registry}.evil.example/a/-/a-1.2.0.tgz`,
-    `https://registry.npmjs.org:8443/a/-/a-1.2.0.tgz`,
-    `https://user:pass@registry.npmjs.org/a/-/a-1.2.0.tgz`,
+    `https://registry.example:8443/a/-/a-1.2.0.tgz`,
+    `https://user:pass@registry.example/a/-/a-1.2.0.tgz`,
     `${registry}/b/-/b-1.2.0.tgz`,
     `${registry}/a/-/a-1.2.1.tgz`,
     `${registry}/a/-/../../evil/-/a-1.2.0.tgz`,
@@ -90,7 +91,7 @@ describe('where a package would come from', () => {
     ]);
   });
 
-  it('allows none, the npm registry and a configured one', async () => {
+  it('allows none, and those that are configured', async () => {
     expect((await withA({ resolved: `${registry}/a/-/a-1.2.0.tgz` })).ok).toBe(true);
     const tree = lock({
       ...goodTree,

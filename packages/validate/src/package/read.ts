@@ -7,9 +7,6 @@ import { type PackageJson, packageJsonFile, readPackageJson } from './package-js
 import { packageRevision } from './revision.ts';
 import { readTree } from './tree.ts';
 
-/** The registry that npm itself names in lockfiles, whichever one it is configured for. */
-const npmRegistry = 'https://registry.npmjs.org';
-
 const lockfileName = 'package-lock.json';
 /** Lockfiles of other tools, and npm's second spelling: two lockfiles are two truths. */
 const foreignLockfiles = ['npm-shrinkwrap.json', 'yarn.lock', 'pnpm-lock.yaml', 'bun.lock', 'bun.lockb'];
@@ -65,7 +62,7 @@ async function readDependencies(
     return [];
   }
   const { readLockfile } = await import('../lockfile/lockfile.ts');
-  const registries = [npmRegistry, ...(options.registries ?? [])];
+  const registries = options.registries ?? [];
   return readLockfile(bytes, pkg, { platform: options.platform ?? cellPlatform, registries }, findings);
 }
 
