@@ -1,4 +1,4 @@
-import { readlinkSync, statfsSync } from 'node:fs';
+import { accessSync, constants, readlinkSync, statfsSync } from 'node:fs';
 import { release as kernelRelease } from 'node:os';
 import { dirname } from 'node:path';
 import { finished } from 'node:stream/promises';
@@ -118,16 +118,28 @@ function cgroupFacts(): HostFact[] {
     const found = hierarchies.of(controller);
     return found === undefined ? `no ${controller}` : `${controller}: version ${found.version} at ${found.mountPoint}`;
   };
-  const detail = [`${hierarchies.mode}`, ...['memory', 'pids', 'cpu'].map(where)].join('; ');
-  return [
-    fact(
-      'cgroups',
-      true,
-      lacking.length === 0
-        ? inForce(detail)
-        : missing(detail, 'Boot the host with these controllers, or delegate them.'),
-    ),
-  ];
+  const needed = ['memory', 'pids', 'cpu'];
+  const detail = [`${hierarchies.mode}`, ...needed.map(where)].join('; ');
+  if (lacking.length > 0)
+    return [fact('cgroups', true, missing(detail, 'Boot the host with these controllers, or delegate them.'))];
+  const closed = needed.filter((controller) => !isWritable(hierarchies.of(controller)?.mountPoint ?? ''));
+  if (closed.length > 0) {
+    const what = `${detail}; no cgroup can be made for ${closed.join(', ')}`;
+    return [
+      fact('cgroups', true, missing(what, 'Run as root, with the hierarchies mounted read-write, or delegate them.')),
+    ];
+  }
+  return [fact('cgroups', true, inForce(detail))];
+}
+
+/** A look, not a try: a mount that is read-only says no to root too. */
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function runtimeFact(options: ResolvedOptions): Promise<HostFact> {

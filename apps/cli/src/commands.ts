@@ -84,7 +84,7 @@ export const commands: readonly Command[] = [
     name: 'node run',
     usage: '<dir> --trial',
     summary: 'Run a node package once, in a fresh cell',
-    help: `The input is JSON text or @file. The exit status is 0 when the node gave an output, 1 when it failed.
+    help: `The input is JSON text, or @file, or @- for standard input. The exit status is 0 when the node gave an output, 1 when it failed.
 Ctrl-C cancels: the node is told, and killed two seconds later.`,
     positionals: { min: 1, max: 1 },
     options: {

@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { GloveboxError } from '@glovebox/contract';
@@ -38,12 +38,19 @@ export function dataDirOf(option: string | undefined): string {
 
 /**
  * Option, then environment, then glovebox.yaml of the data directory, then the default.
- * @throws GloveboxError `CONFIG_INVALID` with the place.
+ * @throws GloveboxError `CONFIG_INVALID` with the place; `DATA_DIR_UNUSABLE` where it may not be looked at.
  */
 export async function loadConfig(dataDirOption: string | undefined): Promise<Config> {
   const dataDir = dataDirOf(dataDirOption);
-  const file = await readConfigFile(join(dataDir, configFileName));
-  return { dataDir, runtime: file.runtime, registry: file.registry, extraCa: process.env[environmentNames.extraCa] };
+  return withSettings(dataDir, await readConfigFile(join(dataDir, configFileName)));
+}
+
+/** As if there were no glovebox.yaml. */
+export const defaultConfig = (dataDirOption: string | undefined): Config =>
+  withSettings(dataDirOf(dataDirOption), fileSchema.parse({}));
+
+function withSettings(dataDir: string, { runtime, registry }: z.infer<typeof fileSchema>): Config {
+  return { dataDir, runtime, registry, extraCa: process.env[environmentNames.extraCa] };
 }
 
 async function readConfigFile(path: string): Promise<z.infer<typeof fileSchema>> {
@@ -119,7 +126,14 @@ function readConfigText(path: string): string | undefined {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     // Where the data directory is no directory, whoever opens it says so.
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    if (code === 'ENOTDIR' || (code === 'ENOENT' && !isLink(path))) return undefined;
+    if (code === 'EACCES')
+      throw new GloveboxError('DATA_DIR_UNUSABLE', {
+        message: `${path} cannot be read: ${message}.`,
+        hint: 'Run as the owner of the data directory, or set --data-dir.',
+        place: { file: path },
+        cause: error,
+      });
     throw refuse(`cannot be read: ${message}`, error);
   }
   try {
@@ -135,4 +149,8 @@ function readConfigText(path: string): string | undefined {
   } finally {
     closeSync(file);
   }
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 }

@@ -1,9 +1,10 @@
+import { accessSync, constants } from 'node:fs';
 import { openInstance } from '@glovebox/artifact';
 import type { CellDriver, HostFact, HostReport } from '@glovebox/cell';
 import { GloveboxError, newInstanceId } from '@glovebox/contract';
 import type { ImageStore } from '@glovebox/engine';
 import type { CommandContext } from '../commands.ts';
-import { loadConfig } from '../config.ts';
+import { defaultConfig, loadConfig } from '../config.ts';
 import { interruption } from '../interrupts.ts';
 import { openDriver, openImages, sweepDataDir } from '../local-engine.ts';
 import { indented, type Output, paint } from '../output.ts';
@@ -17,7 +18,11 @@ const marks = {
 
 /** Looks at everything that it can: one lack does not hide the others. */
 export async function run({ args, output, windUp }: CommandContext): Promise<number> {
-  const config = await loadConfig(args.global.dataDir);
+  const config = await loadConfig(args.global.dataDir).catch((error: unknown) => {
+    // It may not be looked at: told below, with everything else.
+    if (GloveboxError.is(error, 'DATA_DIR_UNUSABLE')) return defaultConfig(args.global.dataDir);
+    throw error;
+  });
   const signal = windUp();
   const [dataDirectory, instance] = await lookAtDataDirectory(config.dataDir);
   // Without an instance nothing is made on the host, and then its id stands nowhere.
@@ -47,6 +52,7 @@ async function lookAtDataDirectory(
 ): Promise<[HostFact, Awaited<ReturnType<typeof openInstance>>['instance'] | undefined]> {
   try {
     const { instance } = await openInstance(dataDir);
+    if (!isWritable(dataDir)) throw new GloveboxError('DATA_DIR_UNUSABLE', { message: `${dataDir} is read-only.` });
     await sweepDataDir(dataDir);
     return [{ name: 'data-directory', required: true, state: 'in-force', detail: dataDir }, instance];
   } catch (error) {
@@ -78,15 +84,28 @@ function missing(name: string, error: unknown): HostFact {
   return { name, required: true, state: 'missing', detail: message, ...(hint === undefined ? {} : { hint }) };
 }
 
+function isWritable(dir: string): boolean {
+  try {
+    accessSync(dir, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function factLines(facts: readonly HostFact[]): string {
-  const width = Math.max(...facts.map(({ name }) => name.length));
+  const unknown = facts.filter(({ state }) => state === 'unknown');
+  const known = facts.filter(({ state }) => state !== 'unknown');
+  const width = Math.max(...known.map(({ name }) => name.length));
   const indent = ' '.repeat(width + 6);
-  return facts
-    .map(({ name, state, detail, hint }) => {
-      const [color, mark] = marks[state];
-      const line = `  ${paint(color, mark)} ${name.padEnd(width)}  ${indented(detail, indent)}`;
-      if (hint === undefined || state === 'in-force') return line;
-      return `${line}\n${indent}${paint('cyan', 'hint')}: ${indented(hint, indent)}`;
-    })
-    .join('\n');
+  const lines = known.map(({ name, required, state, detail, hint }) => {
+    const [color, mark] = marks[state === 'missing' && !required ? 'degraded' : state];
+    const line = `  ${paint(color, mark)} ${name.padEnd(width)}  ${indented(detail, indent)}`;
+    if (hint === undefined || state === 'in-force') return line;
+    return `${line}\n${indent}${paint('cyan', 'hint')}: ${indented(hint, indent)}`;
+  });
+  if (unknown.length === 0) return lines.join('\n');
+  const [color, mark] = marks.unknown;
+  const names = unknown.map(({ name }) => name).join(', ');
+  return [...lines, `  ${paint(color, mark)} not probed yet: ${names}`].join('\n');
 }

@@ -37,6 +37,10 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
   if (fixture && (options.input ?? options.config ?? options['input-text']) !== undefined) {
     throw usage('node run', '--fixture brings its own input and config');
   }
+  const fromStdin = [options.input, options.config, ...((options['input-text'] as string[] | undefined) ?? [])].filter(
+    (value) => value === '@-' || (typeof value === 'string' && value.endsWith('=@-')),
+  );
+  if (fromStdin.length > 1) throw usage('node run', 'standard input can be read once: @- stands twice');
   const inputText = fixture
     ? JSON.stringify(fixture.input)
     : await withTextFields(
