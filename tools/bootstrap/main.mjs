@@ -6,7 +6,7 @@ import { whileAlone } from './claim.mjs';
 import { aptCommand, describePlan, installPackages, isDebian, planPackages, systemName } from './debian.mjs';
 import { searchPath, taskEnvironment } from './environment.mjs';
 import { launch } from './launch.mjs';
-import { canRun, exists, loaderIsThere, missingNeeds, needs } from './needs.mjs';
+import { canRun, exists, loaderIsThere, missingNeeds, needs, testNeeds } from './needs.mjs';
 import { countPackages, install, isInstalled, measuredMiB } from './npm.mjs';
 import { SetupError } from './setup-error.mjs';
 import { parseArguments, tasks, usage } from './tasks.mjs';
@@ -36,8 +36,9 @@ export async function main(argv) {
     }
     checkPlatform();
     const trees = task.trees.map((tree) => join(root, tree)).filter((tree) => exists(join(tree, 'package-lock.json')));
-    const lacking = look(trees);
-    if (lacking.needs.length > 0 || lacking.trees.length > 0) await setUp(lacking, trees, yes, name ?? '');
+    const wanted = task.tests ? [...needs, ...testNeeds] : needs;
+    const lacking = look(wanted, trees);
+    if (lacking.needs.length > 0 || lacking.trees.length > 0) await setUp(wanted, trees, yes, name ?? '');
     const node = join(root, 'node_modules', `node-linux-${process.arch}`, 'bin', 'node');
     if (!canRun(node))
       throw new SetupError(
@@ -69,18 +70,22 @@ function asSetupError(error) {
   return new SetupError('SETUP_INSTALL_FAILED', message, 'Check the owner of the clone and the free space.');
 }
 
-/** @param {string[]} trees */
-function look(trees) {
-  return { needs: missingNeeds(needs, searchPath(process.env)), trees: trees.filter((tree) => !isInstalled(tree)) };
+/**
+ * @param {import('./needs.mjs').Need[]} wanted
+ * @param {string[]} trees
+ */
+function look(wanted, trees) {
+  return { needs: missingNeeds(wanted, searchPath(process.env)), trees: trees.filter((tree) => !isInstalled(tree)) };
 }
 
 /**
- * @param {ReturnType<typeof look>} lacking
+ * @param {import('./needs.mjs').Need[]} wanted
  * @param {string[]} trees
  * @param {boolean} yes
  * @param {string} task
  */
-async function setUp(lacking, trees, yes, task) {
+async function setUp(wanted, trees, yes, task) {
+  const lacking = look(wanted, trees);
   const packages = packagesOf(lacking.needs);
   if (packages.length > 0) checkCanInstall(lacking.needs, packages);
   for (const line of describe(lacking, packages)) say(line);
@@ -88,10 +93,10 @@ async function setUp(lacking, trees, yes, task) {
   // Another setup may have done either part while this one waited: each looks again once it is alone.
   if (packages.length > 0) {
     await alone(aptClaims, async () => {
-      const still = packagesOf(look([]).needs);
+      const still = packagesOf(look(wanted, []).needs);
       if (still.length > 0) await installPackages(still, process.env, say);
     });
-    const left = look([]).needs;
+    const left = look(wanted, []).needs;
     if (left.length > 0) {
       throw new SetupError(
         'SETUP_INSTALL_FAILED',
@@ -101,7 +106,7 @@ async function setUp(lacking, trees, yes, task) {
     }
   }
   await alone(join(root, '.cache', 'setup'), async () => {
-    for (const tree of look(trees).trees) await install(tree, process.env);
+    for (const tree of look([], trees).trees) await install(tree, process.env);
   });
 }
 

@@ -19,6 +19,14 @@ export const needs = [
   { what: 'libstdc++.so.6 (Node.js loads it)', package: 'libstdc++6', library: 'libstdc++.so.6' },
 ];
 
+/** What only tests need: both runtimes, to hold them to the same; and tools that look, or make what they are given. */
+/** @type {Need[]} */
+export const testNeeds = [
+  { what: 'runc (tests of the second runtime)', package: 'runc', commands: ['runc'] },
+  { what: 'openssl (tests make certificates)', package: 'openssl', commands: ['openssl'] },
+  { what: 'ps (tests look for processes)', package: 'procps', commands: ['ps'] },
+];
+
 /**
  * By looking at files alone: this runs before every task.
  * @param {Need[]} wanted

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 
 /**
  * What a task runs, in the pinned Node.js.
- * @typedef {{ summary: string, script: string, args: string[], trees: string[] }} Task
- *   `script` and `trees` are relative to the clone; a tree is a directory with a package-lock.json of its own.
+ * @typedef {{ summary: string, script: string, args: string[], trees: string[], tests: boolean }} Task
+ *   `script` and `trees` are relative to the clone; a tree is a directory with a package-lock.json of its own. `tests`:
+ *   whether what only tests need of the system must be there.
  */
 
 /** @type {Record<string, Task>} */
@@ -14,29 +15,39 @@ export const tasks = {
     script: 'tools/demo/main.ts',
     args: [],
     trees: ['.'],
+    tests: false,
   },
   verify: {
     summary: 'every check and every test but the long ones',
     script: 'tools/verify.ts',
     args: [],
     trees: ['.'],
+    tests: true,
   },
-  'test-long': { summary: 'the long tests', script: 'tools/test-long.ts', args: [], trees: ['.'] },
-  bench: { summary: 'the benchmarks', script: 'bench/main.ts', args: [], trees: ['.', 'bench'] },
+  'test-long': { summary: 'the long tests', script: 'tools/test-long.ts', args: [], trees: ['.'], tests: true },
+  bench: { summary: 'the benchmarks', script: 'bench/main.ts', args: [], trees: ['.', 'bench'], tests: false },
   fix: {
     summary: 'format, and mend what the linter can',
     script: join('node_modules', '@biomejs', 'biome', 'bin', 'biome'),
     args: ['check', '--write'],
     trees: ['.'],
+    tests: false,
   },
   dev: {
     summary: 'run the tests of what changes, as it changes',
     script: join('node_modules', 'vitest', 'vitest.mjs'),
     args: ['watch'],
     trees: ['.'],
+    tests: true,
   },
-  'docs-write': { summary: 'write the generated documents', script: 'tools/docs-write.ts', args: [], trees: ['.'] },
-  'docs-check': { summary: 'check the documents', script: 'tools/docs-check.ts', args: [], trees: ['.'] },
+  'docs-write': {
+    summary: 'write the generated documents',
+    script: 'tools/docs-write.ts',
+    args: [],
+    trees: ['.'],
+    tests: false,
+  },
+  'docs-check': { summary: 'check the documents', script: 'tools/docs-check.ts', args: [], trees: ['.'], tests: false },
 };
 
 /**
