@@ -16,7 +16,11 @@ import { type TarItem, tar, tgz } from '../support/tar-writer.ts';
 const repository = new URL('../../', import.meta.url).pathname;
 const dataDir = mkdtempSync(join(tmpdir(), 'bundle-e2e-'));
 const runDirectory = join(dataDir, 'run');
-const packages = createPackageSource({ cacheDir: join(dataDir, 'packages') });
+const caFile = process.env.GLOVEBOX_EXTRA_CA;
+const packages = createPackageSource({
+  cacheDir: join(dataDir, 'packages'),
+  ...(caFile === undefined ? {} : { caFile }),
+});
 /** How each cell of this file ended, in order. */
 const ends: CellEnd[] = [];
 let driver: CellDriver;
