@@ -43,7 +43,8 @@ const clean: { [path: string]: string } = {
   'apps/cli/src/index.ts':
     "export const run = async () => [await import('@glovebox/cell-oci'), await import('@glovebox/engine')];\n",
   'apps/cli/src/config.ts': 'export const home = process.env.HOME;\n',
-  'test/support/tar.ts': 'export const tar = 1;\n',
+  'packages/channel/test/kit.ts': 'export const kit = 1;\n',
+  'test/support/tar.ts': "export { kit as tar } from '../../packages/channel/test/kit.ts';\n",
   'tools/demo.ts':
     "import { spawn } from 'node:child_process';\nimport { cell } from '@glovebox/cell';\nimport { home } from '../apps/cli/src/config.ts';\nspawn('true', [String(cell), home, process.env.HOME ?? '']);\n",
 };
@@ -113,6 +114,12 @@ describe('finds a planted', () => {
     ['deep import by path from tools', 'tools/demo.ts', "export * from '../packages/cell/src/index.ts';\n", 'depth'],
     ['import out of the package', 'packages/cell/src/index.ts', "export * from '../../../tools/demo.ts';\n", 'upwards'],
     ['import of the tests', 'packages/cell/src/index.ts', "export * from '../../../test/support/tar.ts';\n", 'upwards'],
+    [
+      'import of the tests of a package',
+      'packages/engine/src/index.ts',
+      "export * from '../../channel/test/kit.ts';\n",
+      'depth',
+    ],
     ['import of a package that is not there', 'tools/demo.ts', "import '@glovebox/nowhere';\n", 'upwards'],
     ['socket', 'packages/engine/src/index.ts', "import { connect } from 'node:net';\n", 'builtin'],
     [

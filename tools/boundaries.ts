@@ -87,11 +87,12 @@ function arrowBroken(
       .split(sep)
       .join('/');
     const owner = members.find(({ dir }) => target.startsWith(`${dir}/`));
+    // Tests may use what tests share, at the root or in a package.
+    if (isTest && (target.startsWith('test/support/') || (owner && target.startsWith(`${owner.dir}/test/`))))
+      return undefined;
     // Apps export nothing: whoever drives a part of one from outside (demo, tests, benchmarks) names its file.
     if (from === undefined && owner?.layer === 'apps') return undefined;
     if (owner !== from && owner) return broken('depth', `imports a file of ${scope}${owner.name} by its path`);
-    // Tests beside the code may use what the tests at the root share.
-    if (isTest && target.startsWith('test/support/')) return undefined;
     if (from && owner === undefined) return broken('upwards', `imports ${target}, outside of its package`);
     return undefined;
   }
