@@ -81,7 +81,7 @@ describe('the specification of a cell', () => {
     expect(masked.linux.maskedPaths).toEqual(
       expect.arrayContaining(['/dev/tty', '/proc/kcore', '/proc/keys', '/proc/kallsyms']),
     );
-    expect(masked.linux.readonlyPaths).toEqual(['/proc/sys']);
+    expect(masked.linux.readonlyPaths).toContain('/proc/sys');
     expect(propertiesOf(masked)).toContain('proc-masked');
     expect(propertiesOf(masked)).not.toContain('proc-own-processes');
   });

@@ -102,6 +102,12 @@ const maskedProcPaths = [
 ];
 const readonlyProcPaths = ['/proc/sys'];
 
+/**
+ * The runtime shows the host's own devices. On a mount that can be written anybody may set the times of one, for the host
+ * and all other cells to see. Reading from a device and writing to it do not depend on that.
+ */
+const readonlyDevices = ['/dev/full', '/dev/null', '/dev/random', '/dev/tty', '/dev/urandom', '/dev/zero'];
+
 /** The runtime adds a terminal device to /dev unasked; with null bound over it nothing there is a terminal. */
 const maskedDevices = ['/dev/tty'];
 
@@ -176,7 +182,7 @@ export function makeSpec(inputs: SpecInputs): OciSpec {
       gidMappings: mapping,
       ...(inputs.cgroupsPath === undefined ? {} : { cgroupsPath: inputs.cgroupsPath }),
       maskedPaths: [...maskedDevices, ...(inputs.procSubset ? [] : maskedProcPaths)],
-      readonlyPaths: inputs.procSubset ? [] : readonlyProcPaths,
+      readonlyPaths: [...readonlyDevices, ...(inputs.procSubset ? [] : readonlyProcPaths)],
       rootfsPropagation: 'private',
       seccomp: compileSeccomp(inputs.arch),
     },

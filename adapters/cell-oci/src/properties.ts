@@ -9,7 +9,8 @@ const isEmpty = (list: readonly unknown[] | undefined): boolean => (list?.length
 /** Each property with what a specification must say for it. */
 const specProperties: Record<string, (spec: OciSpec) => boolean> = {
   'capabilities-none': ({ process }) => Object.values(process.capabilities).every(isEmpty),
-  'devices-minimal': ({ mounts }) =>
+  'devices-minimal': ({ mounts, linux }) =>
+    linux.readonlyPaths.includes('/dev/null') &&
     mounts.some(
       ({ destination, type, options }) => destination === '/dev' && type === 'tmpfs' && options.includes('ro'),
     ),

@@ -26,7 +26,7 @@ const capabilities = Object.fromEntries(
   ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map((set) => [set, '0'.repeat(16)]),
 );
 const device = (name: string): string =>
-  `97 92 0:6 /${name} /dev/${name} rw,nosuid,noexec,relatime - devtmpfs devtmpfs rw,mode=755`;
+  `97 92 0:6 /${name} /dev/${name} ro,nosuid,noexec,relatime - devtmpfs devtmpfs rw,mode=755`;
 
 /** What a probe in a good cell tells, as it was seen. */
 const good: ProbeDocument = {

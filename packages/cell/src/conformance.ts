@@ -228,6 +228,10 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
     claim: 'has null, zero, full, random and urandom, and no terminal',
     violations: ({ document }) => [
       ...lacking(mountAt(document, '/dev'), ['ro', 'nosuid', 'noexec'], '/dev'),
+      // They are the host's own: on a mount that can be written a cell could set their times.
+      ...mountPoints
+        .filter((point) => point.startsWith('/dev/'))
+        .flatMap((point) => lacking(mountAt(document, point), ['ro'], point)),
       ...document.tree.devices.filter((device) => !devices.includes(device)).map((device) => `there is ${device}`),
       ...expectSame('controlling terminal', document.terminal, 0),
       ...expectSame('session', document.session, 1),

@@ -107,7 +107,6 @@ export const cellSeccomp: SeccompList = {
         'copy_file_range',
         'dup',
         'dup3',
-        'fcntl',
         'fdatasync',
         'fsync',
         'ftruncate',
@@ -153,19 +152,8 @@ export const cellSeccomp: SeccompList = {
     },
     {
       reason:
-        'The channel and the standard streams, which are unix sockets that the cell is born with. There is no bind, listen or accept.',
-      names: [
-        'connect',
-        'getpeername',
-        'getsockname',
-        'getsockopt',
-        'recvfrom',
-        'recvmsg',
-        'sendmsg',
-        'sendto',
-        'setsockopt',
-        'shutdown',
-      ],
+        'The channel and the standard streams, which are unix sockets that the cell is born with. There is no bind, listen or accept, and no setsockopt, by which a program for the kernel would be attached to one.',
+      names: ['connect', 'getpeername', 'getsockname', 'recvfrom', 'recvmsg', 'sendmsg', 'sendto', 'shutdown'],
     },
   ],
   conditional: [
@@ -181,6 +169,20 @@ export const cellSeccomp: SeccompList = {
       names: ['socket', 'socketpair'],
       argument: 0,
       test: { kind: 'equal', anyOf: [AF_UNIX] },
+    },
+    {
+      reason:
+        'Copies and flags of descriptors, and the locks of SQLite: F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW, F_DUPFD_CLOEXEC. No signals, no leases, and no F_NOTIFY, which would tell of other cells that read the same image.',
+      names: ['fcntl'],
+      argument: 1,
+      test: { kind: 'equal', anyOf: [0, 1, 2, 3, 4, 5, 6, 7, 1030] },
+    },
+    {
+      reason:
+        'SO_TYPE and SO_ERROR. SO_PEERPIDFD would give a descriptor of the process at the other end of the channel, which is of the host.',
+      names: ['getsockopt'],
+      argument: 2,
+      test: { kind: 'equal', anyOf: [3, 4] },
     },
     {
       reason:

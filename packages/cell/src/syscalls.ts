@@ -102,6 +102,7 @@ export const probeCalls: readonly ProbeCall[] = [
   allowedOpen('epoll_create1', 291, 0),
   allowed('prctl:PR_SET_NAME', 157, 15, text('probe'), 0, 0, 0),
   allowed('uname', 63, scratch()),
+  allowed('fcntl:F_GETFD', 72, 0, 1),
 
   // Processes. A run cell is one process with threads.
   deniedFork('fork', 57),
@@ -193,6 +194,9 @@ export const probeCalls: readonly ProbeCall[] = [
   denied('listen', 50, -1, 0),
   denied('accept4', 288, -1, 0, 0, 0),
   denied('sendmmsg', 307, -1, scratch(), 0, 0),
+  denied('setsockopt', 54, -1, 1, 26, scratch(), 16),
+  denied('getsockopt:SO_PEERPIDFD', 55, -1, 1, 77, scratch(), scratch(64)),
+  denied('getsockopt:SO_PEERCRED', 55, -1, 1, 17, scratch(), scratch(64)),
 
   // Kernel surfaces
   deniedOpen('io_uring_setup', 425, 1, scratch()),
@@ -250,6 +254,11 @@ export const probeCalls: readonly ProbeCall[] = [
   denied('ioctl:TIOCLINUX', 16, 0, 0x541c, scratch()),
   denied('ioctl:FICLONE', 16, 0, 0x4004_9409, -1),
   denied('ioctl:FIONBIO-in-high-bits', 16, 0, 0x1_0000_5412n, scratch()),
+  denied('fcntl:F_NOTIFY', 72, -1, 1026, 0),
+  denied('fcntl:F_SETLEASE', 72, -1, 1024, 0),
+  denied('fcntl:F_SETOWN', 72, -1, 8, 0),
+  denied('fcntl:F_SETSIG', 72, -1, 10, 0),
+  denied('fcntl:F_SETPIPE_SZ', 72, -1, 1031, 0),
   denied('prctl:PR_SET_SECCOMP', 157, 22, 0, 0, 0, 0),
   denied('prctl:PR_SET_NO_NEW_PRIVS', 157, 38, 0, 0, 0, 0),
   denied('prctl:PR_CAPBSET_READ', 157, 23, 0, 0, 0, 0),
