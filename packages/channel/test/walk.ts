@@ -162,7 +162,8 @@ async function link(random: Random, from: Duplex, to: Duplex, see: (bytes: Buffe
         see(piece);
         if (random.chance(0.05)) await turn();
         if (to.destroyed) return;
-        if (!to.write(piece)) await new Promise((resolve) => to.once('drain', resolve).once('close', resolve));
+        to.write(piece);
+        while (to.writableNeedDrain && !to.destroyed) await turn();
       }
     }
     to.end();
