@@ -2,9 +2,7 @@ import type { Duplex } from 'node:stream';
 import {
   apply,
   BufferPrototype,
-  bufferOf,
   byteLengthOf,
-  byteOffsetOf,
   defineProperty,
   getOwnPropertyDescriptor,
   getPrototypeOf,
@@ -45,12 +43,9 @@ export function pinView(view: Uint8Array): void {
   pinLength(view);
 }
 
+/** All that the streams of Node.js ask of a chunk that is a Buffer; the kernel's side reads it without properties. */
 function pinLength(view: Uint8Array): void {
-  const length = byteLengthOf(view);
-  defineProperty(view, 'length', constant(length));
-  defineProperty(view, 'byteLength', constant(length));
-  defineProperty(view, 'byteOffset', constant(byteOffsetOf(view)));
-  defineProperty(view, 'buffer', constant(bufferOf(view)));
+  defineProperty(view, 'length', constant(byteLengthOf(view)));
 }
 
 function pinMethods(target: object): void {
