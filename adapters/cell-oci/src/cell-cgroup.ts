@@ -2,7 +2,7 @@ import { closeSync, constants, mkdirSync, openSync, readdirSync, readFileSync, r
 import { join } from 'node:path';
 import { type CellPlan, GloveboxError } from '@glovebox/contract';
 import { type CgroupHierarchies, cgroupFolder, type Hierarchy } from './cgroup-hierarchies.ts';
-import { type ControlWrite, cpuWrites, deviceWrites, limitWrites, readCounter } from './cgroup-limits.ts';
+import { type ControlWrite, cpuWrites, deviceWrites, limitWrites, readCounter, swapOf } from './cgroup-limits.ts';
 import { errnoOf, hostError } from './host-errors.ts';
 
 /**
@@ -89,7 +89,7 @@ function openCellCgroup(
       if (!written) absent.add(write.file);
     }
   };
-  apply(limitWrites(hierarchies, limits, launcherTasks[shape]));
+  apply(limitWrites(hierarchies, limits, launcherTasks[shape], readSwap()));
   // A runtime that makes its own cgroup writes its own list of devices, which ours as a parent would make impossible.
   const devices = shape === 'direct' ? deviceWrites(hierarchies) : [];
   apply(devices);
@@ -128,6 +128,15 @@ function openCellCgroup(
       };
     },
   };
+}
+
+/** A kernel without swap has no table; one that cannot be read may name some. */
+function readSwap(): 'none' | 'some' {
+  try {
+    return swapOf(readFileSync('/proc/swaps', 'utf8'));
+  } catch (thrown) {
+    return errnoOf(thrown) === 'ENOENT' ? 'none' : 'some';
+  }
 }
 
 const limitedHierarchies = (hierarchies: CgroupHierarchies): Hierarchy[] => [

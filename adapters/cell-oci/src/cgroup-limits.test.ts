@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { findHierarchies } from './cgroup-hierarchies.ts';
-import { cpuQuotaUs, cpuWrites, deviceWrites, limitWrites, readCounter } from './cgroup-limits.ts';
+import { cpuQuotaUs, cpuWrites, deviceWrites, limitWrites, readCounter, swapOf } from './cgroup-limits.ts';
 
 const mount = (mountPoint: string, type: string, options: string): string =>
   `32 31 0:29 / ${mountPoint} rw - ${type} ${type} ${options}`;
@@ -27,7 +27,7 @@ const asText = (writes: { file: string; value: string; optional?: true }[]): str
 
 describe('the limits of a plan', () => {
   it('are written in the words of version 1, memory before memory and swap', () => {
-    expect(asText(limitWrites(first, limits, 1))).toEqual([
+    expect(asText(limitWrites(first, limits, 1, 'none'))).toEqual([
       'memory.limit_in_bytes=134217728',
       'memory.memsw.limit_in_bytes=134217728 if there',
       'pids.max=65',
@@ -36,13 +36,22 @@ describe('the limits of a plan', () => {
   });
 
   it('are written in the words of version 2, with no swap and one death for all', () => {
-    expect(asText(limitWrites(second, limits, 0))).toEqual([
+    expect(asText(limitWrites(second, limits, 0, 'none'))).toEqual([
       'memory.max=134217728',
       'memory.swap.max=0 if there',
       'memory.oom.group=1 if there',
       'pids.max=64',
       'cpu.max=200000 100000',
     ]);
+  });
+
+  it('must all be there where the host has swap, which is no memory to the kernel', () => {
+    const optional = (hierarchies: typeof first) =>
+      asText(limitWrites(hierarchies, limits, 0, 'some')).filter((text) => text.endsWith('if there'));
+    expect(optional(first)).toEqual([]);
+    expect(optional(second)).toEqual(['memory.oom.group=1 if there']);
+    expect(swapOf('Filename Type Size Used Priority\n/dev/vdb partition 1024 0 -2\n')).toBe('some');
+    expect(swapOf('Filename Type Size Used Priority\n')).toBe('none');
   });
 
   it('tighten processor time alone at dispatch', () => {

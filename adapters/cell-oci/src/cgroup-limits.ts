@@ -26,24 +26,28 @@ export const deviceNumbers = ['1:3', '1:5', '1:7', '1:8', '1:9'] as const;
  * below the memory limit.
  *
  * @param launcherTasks tasks of the runtime that are counted with the cell's own.
+ * @param swap whether this host has some. Memory that is swapped out is not counted as memory, so a kernel that cannot limit
+ *   both together limits nothing then.
  */
 export function limitWrites(
   hierarchies: CgroupHierarchies,
   limits: CellPlan['limits'],
   launcherTasks: number,
+  swap: 'none' | 'some',
 ): ControlWrite[] {
+  const optionalWithoutSwap = swap === 'none' ? { optional: true as const } : {};
   const version = (controller: string): Hierarchy['version'] | undefined => hierarchies.of(controller)?.version;
   const memory = memoryValue(limits.memoryBytes);
   const writes: ControlWrite[] = [];
   if (version('memory') === 1) {
     writes.push(
       { controller: 'memory', file: 'memory.limit_in_bytes', value: memory },
-      { controller: 'memory', file: 'memory.memsw.limit_in_bytes', value: memory, optional: true },
+      { controller: 'memory', file: 'memory.memsw.limit_in_bytes', value: memory, ...optionalWithoutSwap },
     );
   } else if (version('memory') === 2) {
     writes.push(
       { controller: 'memory', file: 'memory.max', value: memory },
-      { controller: 'memory', file: 'memory.swap.max', value: '0', optional: true },
+      { controller: 'memory', file: 'memory.swap.max', value: '0', ...optionalWithoutSwap },
       // One killed means all killed: no half-dead cell.
       { controller: 'memory', file: 'memory.oom.group', value: '1', optional: true },
     );
@@ -52,6 +56,9 @@ export function limitWrites(
   writes.push(...cpuWrites(hierarchies, limits.bootCpu));
   return writes;
 }
+
+/** @param table the text of /proc/swaps: a heading, and a line for each device in use. */
+export const swapOf = (table: string): 'none' | 'some' => (table.trim().split('\n').length > 1 ? 'some' : 'none');
 
 export function cpuWrites(hierarchies: CgroupHierarchies, cores: number): ControlWrite[] {
   const quota = cpuQuotaUs(cores);

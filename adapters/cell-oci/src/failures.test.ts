@@ -5,6 +5,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -163,6 +164,17 @@ describe('a cell ends with cause boot-failed', () => {
     expect(await cell.ended).toMatchObject({ cause: 'boot-failed', error: { code: 'RUNTIME_BROKEN' } });
   });
 
+  it('when the runtime lies about a container and leaves daemons in sessions of their own, and they die', async () => {
+    const script = `
+      for arg; do [ "$previous" = --pid-file ] && echo 1 >"$arg"; previous=$arg; done
+      setsid sh -c 'setsid sleep 1000 & setsid setsid sleep 1000 & exec sleep 1000' &
+      setsid sleep 1000 &
+      exit 0`;
+    const cell = await bootWith(afterVersion('lies', script));
+    expect(await cell.ended).toMatchObject({ cause: 'self', exit: { code: 0, signal: null } });
+    expect(bench.residue()).toEqual(clean);
+  });
+
   it.each(['crun', 'runc'] as const)('when %s cannot make what it is told, with its own words', async (runtime) => {
     const driver = bench.open({
       runtime,
@@ -264,6 +276,31 @@ it('reports a broken runtime as missing and the host as not usable, without thro
   const report = await bench.open({ runtime: fakeRuntime('fails-inspect', 'exit 9') }).inspect(testImage);
   expect(report.usable).toBe(false);
   expect(report.facts.find(({ name }) => name === 'runtime')).toMatchObject({ state: 'missing', required: true });
+});
+
+it('reports a host on which the probe does not come up as not usable, and no property as in force', async () => {
+  const probe = join(bench.rootfs, 'glovebox/probe.cjs');
+  renameSync(probe, `${probe}.away`);
+  try {
+    const report = await bench.driver.inspect(testImage);
+    expect(report.usable).toBe(false);
+    expect(report.facts.find(({ name }) => name === 'probe-cell')).toMatchObject({ state: 'missing', required: true });
+    const looked = [
+      'kernel',
+      'root',
+      'user-namespaces',
+      'death-with-owner',
+      'cgroups',
+      'runtime',
+      'proc-subset',
+      'disk',
+    ];
+    const claimed = report.facts.filter(({ name, state }) => state === 'in-force' && !looked.includes(name));
+    expect(claimed).toEqual([]);
+  } finally {
+    renameSync(`${probe}.away`, probe);
+  }
+  expect((await bench.driver.inspect(testImage)).usable).toBe(true);
 });
 
 it('follows no link in the place of a claim', async () => {

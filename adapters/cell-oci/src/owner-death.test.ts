@@ -2,9 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { newCellId, newInstanceId } from '@glovebox/contract';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { eventually, openCellBench } from '../../../test/support/cell-bench.ts';
+import { readResidue } from '../../../test/support/residue.ts';
 import { readHierarchies } from './cgroup-hierarchies.ts';
 import { formatOwnedName, type OwnerMark, readOwnMark } from './ownership.ts';
 
@@ -106,6 +108,58 @@ it('leaves nothing when the owner is killed at any moment of a boot', async () =
   }
 });
 
+describe('while the owner of a cell is stopped', () => {
+  const stopped = `
+    import { openCellBench } from ${JSON.stringify(new URL('../../../test/support/cell-bench.ts', import.meta.url).pathname)};
+    const bench = openCellBench();
+    const cell = await bench.boot(JSON.parse(process.argv[1]));
+    cell.run('say(1)');
+    await cell.heard();
+    await cell.dispatch({ cpu: 1, deadlineMs: 300 });
+    cell.run(process.argv[2]);
+    console.log('ready');
+    const { cause, exit } = await cell.ended;
+    console.log(JSON.stringify({ cause, exit }));
+    bench.remove();
+    process.exit(0);
+  `;
+
+  /** Stop an owner once its cell is on its way, do `meanwhile`, let it go on, and give what it says of the end. */
+  async function stopWhile(code: string, meanwhile: (instance: string) => Promise<void>): Promise<unknown> {
+    const program = stopped.replace("console.log('ready')", "console.log('ready ' + bench.instance)");
+    const child = spawn(
+      process.execPath,
+      ['--input-type=module', '-e', program, JSON.stringify({ lifetimeMs: 1000, cpu: 1, bootCpu: 1 }), code],
+      { cwd: import.meta.dirname, env: { PATH: '/usr/bin:/bin' }, stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    children.push(child);
+    let heard = '';
+    child.stdout?.on('data', (chunk: Buffer) => {
+      heard += chunk.toString();
+    });
+    expect(await eventually(() => heard.includes('ready'))).toBe(true);
+    child.kill('SIGSTOP');
+    await meanwhile(/ins_\w+/.exec(heard)?.[0] ?? '');
+    child.kill('SIGCONT');
+    expect(await eventually(() => heard.includes('cause'))).toBe(true);
+    return JSON.parse(heard.split('\n')[1] ?? '');
+  }
+
+  it('a cell that waits is killed at its deadline as soon as the owner goes on', async () => {
+    const end = await stopWhile("require('node:fs').readSync(3, Buffer.alloc(1))", () => sleep(1500));
+    expect(end).toMatchObject({ cause: 'deadline', exit: { signal: 'SIGKILL' } });
+  });
+
+  it('a busy one dies by its limit of processor time, without the owner', async () => {
+    const end = await stopWhile('for (;;) ;', async (instance) => {
+      const busy = () => readResidue({ instance }).processes.filter((line) => line.includes('node-Main'));
+      expect(busy()).toHaveLength(1);
+      expect(await eventually(() => busy().length === 0, 40_000)).toBe(true);
+    });
+    expect(end).toMatchObject({ exit: { signal: 'SIGKILL' } });
+  });
+});
+
 describe('a sweep', () => {
   it('leaves the cells of a live owner alone and counts them as unknown', async () => {
     await startOwner('crun', 1);
@@ -168,6 +222,21 @@ describe('a sweep', () => {
     expect(report.unknown).toBeGreaterThanOrEqual(1);
     expect(readdirSync(folder)).toEqual(['file']);
     rmSync(folder, { recursive: true });
+  });
+
+  it('does not free a uid that a process still has, and frees it when the process is gone', async () => {
+    const mark = readOwnMark(bench.instance);
+    const name = formatOwnedName(newCellId(), { ...mark, owner: { ...mark.owner, startTicks: '1' } });
+    plant([name]);
+    // In no cgroup of ours: the uid alone tells.
+    const holder = spawn('/bin/sleep', ['60'], { stdio: 'ignore', uid: 0x7000_0000 + 2 * 16_000 + 1 });
+    children.push(holder);
+    const report = await bench.driver.sweep();
+    expect(report.removed).toMatchObject({ cgroups: 1, directories: 1, uidClaims: 0 });
+    expect(report.unknown).toBeGreaterThanOrEqual(1);
+    expect(bench.residue().claims).toEqual([`16000 ${name}`]);
+    await kill(holder);
+    expect((await bench.driver.sweep()).removed).toMatchObject({ uidClaims: 1 });
   });
 
   it('kills a process that a dead owner left in a cgroup', async () => {
