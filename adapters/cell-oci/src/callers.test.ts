@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   chownSync,
@@ -15,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newCellId } from '@glovebox/contract';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { openCellBench } from '../../../test/support/cell-bench.ts';
+import { eventually, openCellBench } from '../../../test/support/cell-bench.ts';
 import { findLaunchTools, launch, release } from './launch.ts';
 import { formatOwnedName, readOwnMark } from './ownership.ts';
 
@@ -153,6 +154,51 @@ describe('of its caller a cell gets', () => {
        \`));`,
     );
     expect(told).toEqual({ files: [], cwd: '/', secret: null, groups: '', mask: 0o077 });
+  });
+});
+
+it('leaves a key that interrupts at a terminal to its caller alone', async () => {
+  const path = join(scratch, 'at-terminal.ts');
+  const support = new URL('../../../test/support/cell-bench.ts', import.meta.url).pathname;
+  writeFileSync(
+    path,
+    `import { openCellBench } from ${JSON.stringify(support)};
+     const bench = openCellBench();
+     const cell = await bench.boot();
+     cell.run('say(1)');
+     await cell.heard();
+     process.once('SIGINT', async () => {
+       cell.run('setTimeout(() => say("alive"), 300); leave()');
+       const heard = await cell.heard();
+       cell.kill('cancelled');
+       const { cause } = await cell.ended;
+       bench.remove();
+       console.log(JSON.stringify({ terminal: process.stdin.isTTY, heard, cause }));
+       process.exit(0);
+     });
+     console.log('ready');
+     setInterval(() => {}, 1000);`,
+  );
+  const caller = spawn('script', ['--quiet', '--flush', '--command', `'${process.execPath}' '${path}'`, '/dev/null'], {
+    cwd: import.meta.dirname,
+    env: { PATH: '/usr/bin:/bin', SHELL: '/bin/sh', NO_COLOR: '1' },
+  });
+  let output = '';
+  caller.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  const ended = once(caller, 'close');
+  try {
+    expect(await eventually(() => output.includes('ready'))).toBe(true);
+    caller.stdin.write('\u0003');
+    await ended;
+  } finally {
+    caller.kill('SIGKILL');
+  }
+  expect(JSON.parse(/\{.*\}/.exec(output)?.[0] ?? '{}')).toEqual({
+    terminal: true,
+    heard: 'alive',
+    cause: 'cancelled',
   });
 });
 

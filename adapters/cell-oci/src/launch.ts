@@ -120,6 +120,8 @@ export function launch(request: LaunchRequest): Launched {
     stdio: [request.stdin === 'pipe' ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe'],
     env: { ...hostEnvironment },
     cwd: '/',
+    // A session of its own: a key that interrupts us at a terminal is ours to answer, and would end cells as if by themselves.
+    detached: true,
   });
   // An event without a listener would end this process.
   child.on('error', () => {});

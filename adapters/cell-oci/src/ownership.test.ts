@@ -1,7 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { newCellId, newInstanceId } from '@glovebox/contract';
 import { describe, expect, it } from 'vitest';
+import { eventually } from '../../../test/support/cell-bench.ts';
 import { formatOwnedName, judgeOwner, parseOwnedName, readOwnMark } from './ownership.ts';
 
 const mark = readOwnMark(newInstanceId());
@@ -70,6 +72,36 @@ describe('an owner', () => {
     };
     expect(judge(['unshare', '--time', '--boottime', '1000', '--fork'])).toBe('unknown');
     expect(judge([])).toBe('alive');
+  });
+
+  it('lives while a thread of it does, though its first one has ended and is a zombie', async () => {
+    const program = `
+      const ffi = process.getBuiltinModule('node:ffi');
+      const libc = /\\S*libc\\.so\\.6/.exec(require('node:fs').readFileSync('/proc/self/maps', 'utf8'))[0];
+      const { syscall } = ffi.dlopen(libc, { syscall: { arguments: ['i64', 'i64'], return: 'i64' } }).functions;
+      require('node:fs').writeSync(1, 'exits');
+      syscall(60n, 0n);
+    `;
+    const child = spawn(process.execPath, ['--experimental-ffi', '-e', program], {
+      env: {},
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const stat = (): string[] => {
+      const text = readFileSync(`/proc/${child.pid}/stat`, 'latin1');
+      return text.slice(text.lastIndexOf(')') + 2).split(' ');
+    };
+    try {
+      const owner = otherwise({ pid: child.pid ?? 0, startTicks: stat()[19] ?? '' });
+      await once(child.stdout, 'data');
+      expect(await eventually(() => stat()[0] === 'Z')).toBe(true);
+      expect(judgeOwner(owner)).toBe('alive');
+      const gone = once(child, 'exit');
+      child.kill('SIGKILL');
+      await gone;
+      expect(judgeOwner(owner)).toBe('dead');
+    } finally {
+      child.kill('SIGKILL');
+    }
   });
 
   it('lives while it is stopped', () => {
