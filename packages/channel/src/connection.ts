@@ -27,6 +27,8 @@ import { StreamTable } from './stream-table.ts';
 /** A server reads so many frames in so many ms, then pauses. */
 const pacedFrames = 2048;
 const pacedMs = 25;
+/** What a server drops of bodies that it answered unread, over all streams: an honest client stops at the answer. */
+const droppedBytes = 1024 * 1024 * 1024;
 /** How long a transport may take to send what it holds after `close`. */
 const lingerMs = 1000;
 
@@ -66,11 +68,13 @@ export class Connection implements FrameSink {
   #end: ChannelEnd | undefined;
   #highestId = 0;
   #bytesIn = 0;
+  #bytesDropped = 0;
   #ping: { nonce: number; sentMs: number | undefined; answered: Deferred<number> } | undefined;
   #pings = 0;
   #pacedFrom = 0;
   #pacedSinceMs = 0;
-  #pauseTimer: unknown;
+  /** What of a chunk waits for its time, and for how long. */
+  #rest: { readonly bytes: Uint8Array; readonly at: number; readonly timer: unknown } | undefined;
   #lingerTimer: unknown;
 
   constructor(role: Role, transport: Duplex, limits: ChannelLimits, extras: ConnectionExtras) {
@@ -86,9 +90,10 @@ export class Connection implements FrameSink {
     this.#openLimit = role === 'server' ? new OpenLimit(limits.maxOpensPerSecond) : undefined;
     transport.on('data', (chunk: unknown) => this.#receive(chunk));
     transport.on('end', () => this.#transportEnded());
-    transport.on('error', (error: unknown) =>
-      this.#finish({ kind: 'lost', detail: `the transport failed: ${nameOf(error)}` }),
-    );
+    transport.on('error', (error: unknown) => {
+      this.#decodeRest();
+      this.#finish({ kind: 'lost', detail: `the transport failed: ${nameOf(error)}` });
+    });
     transport.on('close', () => this.#transportClosed());
     if (transport.destroyed || transport.readableEnded) nextTick(() => this.#transportClosed());
     else this.#sender.hello(limits);
@@ -196,8 +201,12 @@ export class Connection implements FrameSink {
   }
 
   data(streamId: number, bytes: Uint8Array, start: number, end: number): Violation | undefined {
-    this.#streams.find(streamId)?.body.push(bytes, start, end);
-    return undefined;
+    if (this.#streams.find(streamId)?.body.push(bytes, start, end)) return undefined;
+    this.#bytesDropped += end - start;
+    // To drop costs a host about what it costs a cell to send, but no quota of the cell counts it.
+    return this.#role === 'server' && this.#bytesDropped > droppedBytes
+      ? abuse('unread', `more than ${droppedBytes} bytes for nobody`)
+      : undefined;
   }
 
   frame(type: FrameType, streamId: number, bytes: Uint8Array, start: number, end: number): Violation | undefined {
@@ -344,6 +353,8 @@ export class Connection implements FrameSink {
   }
 
   #receive(chunk: unknown): void {
+    // Node.js resumes the pipes of a child that has exited, whoever has paused them.
+    this.#decodeRest();
     if (this.#end) return;
     if (!isView(chunk)) {
       this.#finish({ kind: 'lost', detail: 'the transport gives no bytes' });
@@ -377,15 +388,27 @@ export class Connection implements FrameSink {
 
   #continueIn(ms: number, bytes: Uint8Array, at: number): void {
     this.#transport.pause();
-    this.#pauseTimer = startTimer(() => {
-      this.#pauseTimer = undefined;
+    const timer = startTimer(() => {
+      this.#rest = undefined;
       this.#pacedSinceMs = monotonicMs();
       this.#transport.resume();
       this.#decode(bytes, at);
     }, ms);
+    this.#rest = { bytes, at, timer };
+  }
+
+  /** At once, as something has come that is to be taken after it. */
+  #decodeRest(): void {
+    const rest = this.#rest;
+    if (!rest) return;
+    this.#rest = undefined;
+    stopTimer(rest.timer);
+    this.#decoder.push(rest.bytes, rest.at, Infinity);
+    if (this.#decoder.violation) this.#finish(this.#decoder.violation);
   }
 
   #transportEnded(): void {
+    this.#decodeRest();
     if (!this.#end && !this.#decoder.betweenFrames) {
       this.#finish({ kind: 'lost', detail: 'the transport ended within a frame' });
       return;
@@ -395,6 +418,7 @@ export class Connection implements FrameSink {
   }
 
   #transportClosed(): void {
+    this.#decodeRest();
     if (this.#lingerTimer !== undefined) stopTimer(this.#lingerTimer);
     this.#finish({ kind: 'lost', detail: 'the transport was closed' });
   }
@@ -405,7 +429,8 @@ export class Connection implements FrameSink {
     this.#end = end;
     this.#decoder.stop();
     this.#sender.stop();
-    if (this.#pauseTimer !== undefined) stopTimer(this.#pauseTimer);
+    if (this.#rest) stopTimer(this.#rest.timer);
+    this.#rest = undefined;
     const error = this.closedError();
     // Who broke the rules is believed nothing more, not even what it had sent completely.
     const keep = end.kind === 'closed' || end.kind === 'lost' ? 'keep-complete' : 'all';

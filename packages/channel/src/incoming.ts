@@ -62,11 +62,12 @@ export class IncomingBody implements AsyncIterable<Uint8Array>, AsyncIterator<Ui
     return this;
   }
 
-  push(bytes: Uint8Array, start: number, end: number): void {
+  /** @returns false when nobody will read it: then it was dropped. */
+  push(bytes: Uint8Array, start: number, end: number): boolean {
     const length = end - start;
     if (this.#state !== open) {
       this.#onConsumed(length);
-      return;
+      return false;
     }
     const small = length * 4 < bufferByteLengthOf(bufferOf(bytes));
     const waiting = this.#waiting;
@@ -74,11 +75,12 @@ export class IncomingBody implements AsyncIterable<Uint8Array>, AsyncIterator<Ui
       this.#waiting = undefined;
       waiting.resolve(result(small ? copyOf(bytes, start, end) : viewOf(bytes, start, end)));
       this.#onConsumed(length);
-      return;
+      return true;
     }
     this.#held += length;
     if (small) this.#append(bytes, start, end);
     else this.#add({ bytes: viewOf(bytes, start, end), length, next: undefined });
+    return true;
   }
 
   finish(): void {
