@@ -168,8 +168,10 @@ it('leaves a key that interrupts at a terminal to its caller alone', async () =>
      cell.run('say(1)');
      await cell.heard();
      process.once('SIGINT', async () => {
+       // The signal would have arrived in the cell by then.
+       await new Promise((resolve) => setTimeout(resolve, 500));
        cell.run('setTimeout(() => say("alive"), 300); leave()');
-       const heard = await cell.heard();
+       const heard = await Promise.race([cell.heard(), cell.ended]);
        cell.kill('cancelled');
        const { cause } = await cell.ended;
        bench.remove();
@@ -279,6 +281,27 @@ it('sweeps the rest where one directory of a dead owner cannot be removed', asyn
   }
   expect((await bench.driver.sweep()).removed.directories).toBe(1);
   rmdirSync(join(bench.runDirectory, 'cells'));
+});
+
+it('tells what of its own it could not remove, and sweeps that and none of its live cells', async () => {
+  const [cell, other] = [await bench.boot(), await bench.boot()];
+  const [name] = bench.residue().directories.filter((text) => text.includes(cell.id));
+  const stuck = join(bench.runDirectory, 'cells', name ?? '', 'stuck');
+  mkdirSync(stuck);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16k', 'glovebox-test', stuck]);
+  try {
+    cell.kill('done');
+    expect(await cell.ended).toMatchObject({ cause: 'done', error: { code: 'CELL_LOST' } });
+    expect(bench.residue().claims).toHaveLength(2);
+  } finally {
+    execFileSync('umount', [stuck]);
+  }
+  expect((await bench.driver.sweep()).removed).toMatchObject({ directories: 1, uidClaims: 1 });
+  expect(bench.residue().directories).toHaveLength(1);
+  other.run('say("alive")');
+  expect(await other.heard()).toBe('alive');
+  other.kill('done');
+  await other.ended;
 });
 
 it('gives up on a launcher that does not come up, also when the clock of the day is set back', async () => {
