@@ -174,11 +174,17 @@ describe('an output that is made to hurt its reader ends typed:', () => {
       /^OUTPUT_(TOO_LARGE|NOT_JSON)$/,
     ],
     [
+      'an unfriendly list under uniqueItems',
+      'return Array.from({ length: 5000 }, (_, i) => ({ a: [[[{ b: { c: i % 4999 } }]]] }))',
+      /^OUTPUT_INVALID$/,
+    ],
+    [
       'a proxy without end',
       'const p = new Proxy([], { get: (_, k) => (k === "length" ? 1 : p), getPrototypeOf: () => Array.prototype }); return p',
       /^OUTPUT_NOT_JSON$/,
     ],
   ])('%s', async (_, body, code) => {
-    expect(await endOf({ body })).toMatch(code);
+    const output = body.includes('4999') ? { type: 'array', uniqueItems: true } : {};
+    expect(await endOf({ body, manifest: { output } })).toMatch(code);
   });
 });

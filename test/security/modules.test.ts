@@ -60,6 +60,48 @@ describe('imports', () => {
     expect(found).toEqual(forms.map((_, i) => `BUILD_FAILED src/index.ts:${i + 5}`));
   });
 
+  it('are refused by the imports field, by attributes and by patterns, where they lead out of the package', async () => {
+    const packageJson = (imports: object): string =>
+      JSON.stringify({ name: 'test-node', version: '1.0.0', license: 'Apache-2.0', type: 'module', imports });
+    const out = {
+      '#up': '../../../etc/passwd',
+      '#root': '/etc/passwd',
+      '#data': 'data:text/javascript,export default 7',
+    };
+    const byField = Object.keys(out).map((name, i) => `import i${i} from '${name}';`);
+    expect(
+      await findingsOf({
+        body: 'return [i0, i1, i2]',
+        top: byField.join(' '),
+        files: { 'package.json': packageJson(out) },
+      }),
+    ).toHaveLength(3);
+    const asText = ['/etc/passwd', '/proc/self/environ'].map(
+      (path, i) => `import t${i} from '${path}' with { type: 'text' };`,
+    );
+    expect(await findingsOf({ body: 'return [t0, t1]', top: asText.join(' ') })).toEqual(
+      Array(2).fill(expect.stringMatching(/^BUILD_FAILED \.\.\/\.\.\/(etc|proc)\//)),
+    );
+    const pattern = 'return (await import(`../../../../etc/$' + '{ctx.input}`)).default';
+    expect((await findingsOf({ body: pattern })).length).toBeGreaterThan(0);
+    const inside = await cells().run(
+      {
+        top: `import own from '#own'; import text from './x.txt' with { type: 'text' };`,
+        body:
+          'const load = (name) => import(`./parts/$' +
+          '{name}.ts`); let out; try { out = await load(ctx.input) } catch (e) { out = e.constructor.name } return [own, text, (await load("a")).default, out]',
+        files: {
+          'package.json': packageJson({ '#own': './src/own.ts' }),
+          'src/own.ts': 'export default 7',
+          'src/x.txt': 'text',
+          'src/parts/a.ts': `export default 'a'`,
+        },
+      },
+      { input: '../../../../etc/passwd' },
+    );
+    expect(inside.output).toEqual([7, 'text', 'a', 'Error']);
+  });
+
   it('of text as a module are refused, and of a package file are not', async () => {
     expect(
       await findingsOf({ top: `import seven from 'data:text/javascript,export default 7';`, body: 'return seven' }),
