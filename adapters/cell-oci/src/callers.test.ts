@@ -157,6 +157,23 @@ describe('of its caller a cell gets', () => {
   });
 });
 
+it('mounts nothing that its caller sees, also where mounts spread', () => {
+  const told = asCaller(
+    ['unshare', '--mount', '--propagation', 'shared'],
+    `const mounts = () => fs.readFileSync('/proc/self/mountinfo', 'utf8');
+     const before = mounts();
+     const cell = await bench.boot();
+     cell.run('say(1)');
+     const heard = await cell.heard();
+     const spread = before.includes(' shared:');
+     const same = mounts() === before;
+     cell.kill('done');
+     await cell.ended;
+     tell({ heard, spread, same, after: mounts() === before });`,
+  );
+  expect(told).toEqual({ heard: 1, spread: true, same: true, after: true });
+});
+
 it('leaves a key that interrupts at a terminal to its caller alone', async () => {
   const path = join(scratch, 'at-terminal.ts');
   const support = new URL('../../../test/support/cell-bench.ts', import.meta.url).pathname;

@@ -5,6 +5,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -162,6 +163,22 @@ describe('a cell ends with cause boot-failed', () => {
   it('when the runtime hangs with a child of its own, and nothing of it is left', async () => {
     const cell = await bootWith(afterVersion('hangs-later', 'trap "" TERM; sleep 1000 & sleep 1000'), 700);
     expect(await cell.ended).toMatchObject({ cause: 'boot-failed', error: { code: 'RUNTIME_BROKEN' } });
+  });
+
+  it('when the runtime does nothing but tell where it is, which is nowhere of its caller', async () => {
+    const told = join(scratch, 'told');
+    process.env.GLOVEBOX_TEST_CANARY = 'canary';
+    try {
+      const cell = await bootWith(afterVersion('tells', `{ pwd; env; } >'${told}'`));
+      expect(await cell.ended).toMatchObject({ cause: 'boot-failed' });
+    } finally {
+      delete process.env.GLOVEBOX_TEST_CANARY;
+    }
+    const [cwd, ...environment] = readFileSync(told, 'utf8').trim().split('\n');
+    expect(cwd).toBe('/');
+    // PWD, OLDPWD, SHLVL and _ are the shell's.
+    const names = environment.map((line) => line.split('=')[0] ?? '');
+    expect(names.filter((name) => !['PWD', 'OLDPWD', 'SHLVL', '_'].includes(name)).sort()).toEqual(['LC_ALL', 'PATH']);
   });
 
   it('when the runtime lies about a container and leaves daemons in sessions of their own, and they die', async () => {
