@@ -82,7 +82,7 @@ function residueOf(dataDir: string): string[] {
   );
 }
 
-export function instanceOf(dataDir: string): string | undefined {
+function instanceOf(dataDir: string): string | undefined {
   try {
     return (JSON.parse(readFileSync(join(dataDir, 'instance.json'), 'utf8')) as { id: string }).id;
   } catch {

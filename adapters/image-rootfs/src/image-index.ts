@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { idPatterns } from '@glovebox/contract';
 import type { ImageInfo, ImageKind } from '@glovebox/engine';
+import { asBuildError } from './build-errors.ts';
 import { codeFingerprint, type ImageInputs } from './inputs.ts';
 
 /** Which image is current, and what it was made from. Written as one file, by rename. */
@@ -32,7 +33,10 @@ export interface RecordedFile {
 
 export const imageKinds: readonly ImageKind[] = ['runtime', 'builder'];
 
-/** @returns undefined when there is none, or none that this version can read: then images are to be built. */
+/**
+ * @returns undefined when there is none, or none that this version can read: then images are to be built.
+ * @throws GloveboxError `DATA_DIR_UNUSABLE` when it cannot be looked at.
+ */
 export function readIndex(path: string): ImageIndex | undefined {
   try {
     const index = JSON.parse(readFileSync(path, 'utf8')) as ImageIndex;
@@ -41,7 +45,7 @@ export function readIndex(path: string): ImageIndex | undefined {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === undefined || code === 'ENOENT') return undefined;
-    throw error;
+    throw asBuildError(error, dirname(path));
   }
 }
 

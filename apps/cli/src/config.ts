@@ -126,7 +126,7 @@ function readConfigText(path: string): string | undefined {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     // Where the data directory is no directory, whoever opens it says so.
-    if (code === 'ENOTDIR' || (code === 'ENOENT' && !isLink(path))) return undefined;
+    if (code === 'ENOTDIR' || code === 'ENAMETOOLONG' || (code === 'ENOENT' && !isLink(path))) return undefined;
     if (code === 'EACCES')
       throw new GloveboxError('DATA_DIR_UNUSABLE', {
         message: `${path} cannot be read: ${message}.`,

@@ -6,6 +6,8 @@ const lifelineName = 'GLOVEBOX_LIFELINE';
 
 export const exitInterrupted = 130;
 
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 export interface Interrupts {
   /** From now on the first interrupt does not end the process but aborts the signal. */
   windUp(): AbortSignal;
@@ -28,10 +30,10 @@ export function listenForInterrupts(): Interrupts {
   let forwarded = 0;
   const update = (): void => {
     const count = Math.max(direct, forwarded);
-    if (count > 1 || !graceful) process.exit(exitInterrupted);
+    if (count > 1 || !graceful) leave();
     abort.abort('interrupted');
   };
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  for (const name of signals) {
     process.on(name, () => {
       direct++;
       update();
@@ -45,7 +47,7 @@ export function listenForInterrupts(): Interrupts {
     update();
   });
   lifeline?.on('error', () => undefined);
-  lifeline?.on('close', () => process.exit(exitInterrupted));
+  lifeline?.on('close', leave);
   lifeline?.unref();
   return {
     windUp: () => {
@@ -54,6 +56,15 @@ export function listenForInterrupts(): Interrupts {
     },
     abort: (reason) => abort.abort(reason),
   };
+}
+
+/**
+ * End at once, by the signal itself: process.exit() would wait for whatever a thread of the pool is blocked in, such as a
+ * pipe that nobody writes to. The launcher and every shell tell it as 130.
+ */
+function leave(): void {
+  for (const name of signals) process.removeAllListeners(name);
+  process.kill(process.pid, 'SIGINT');
 }
 
 function openLifeline(descriptor: number): Socket | undefined {

@@ -15,6 +15,16 @@ export function ownIdentity(instance: string): OwnerRef {
 
 /** Field 22 of /proc/pid/stat; undefined when there is no such process. */
 export function processStartTicks(pid: number): string | undefined {
+  return readStat(pid)?.startTicks;
+}
+
+interface ProcessStat {
+  state: string;
+  threads: number;
+  startTicks: string;
+}
+
+function readStat(pid: number): ProcessStat | undefined {
   let stat: string;
   try {
     stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -24,18 +34,22 @@ export function processStartTicks(pid: number): string | undefined {
     throw error;
   }
   // The command name is in parentheses and may hold anything, so count from the last one.
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return { state: fields[0] ?? '?', threads: Number(fields[17]), startTicks: fields[19] ?? '' };
 }
 
 /**
- * Whether an owner is dead, by positive observation only: another boot, no such process, or another process under its
- * number. Anything that cannot be read counts as alive.
+ * Whether an owner is dead, by positive observation only: another boot, no such process, another process under its
+ * number, or one that has ended and whose parent has not looked yet (in a container, often nobody ever does). Anything that
+ * cannot be read counts as alive.
  */
 export function isDead(owner: OwnerRef): boolean {
   try {
     if (readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim() !== owner.bootId) return true;
-    const ticks = processStartTicks(owner.pid);
-    return ticks === undefined || ticks !== owner.startTicks;
+    const stat = readStat(owner.pid);
+    if (stat === undefined || stat.startTicks !== owner.startTicks) return true;
+    // A first thread that has ended looks the same while other threads of the process still run.
+    return (stat.state === 'Z' || stat.state === 'X') && stat.threads <= 1;
   } catch {
     return false;
   }

@@ -1,0 +1,265 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { listTree, useCli } from '../support/use-cli.ts';
+
+const cli = useCli('none');
+beforeAll(async () => {
+  expect((await cli().run(['init'])).code).toBe(0);
+  expect((await cli().run(['run', 'list'])).code).toBe(0);
+});
+
+describe('glovebox.yaml', () => {
+  it.each<[string, string | Uint8Array, Record<string, unknown>, RegExp]>([
+    ['is no YAML', 'runtime: [crun\n', { line: 2 }, /./],
+    ['holds a tab where none may be', 'runtime:\n\tcrun\n', { line: 2, column: 1 }, /[Tt]ab/],
+    ['names a setting twice', 'runtime: crun\nruntime: runc\n', { line: 2, column: 1 }, /unique/],
+    [
+      'names a setting that is none',
+      'runtime: auto\nruntme: crun\n',
+      { line: 2, column: 1, path: '/runtme' },
+      /did you mean runtime/,
+    ],
+    ['is a list', '- runtime\n', { line: 1, column: 1, path: '' }, /map/],
+    ['is text', 'crun\n', { line: 1, column: 1 }, /map/],
+    [
+      'gives a setting another type',
+      '# comment\nruntime: 3\n',
+      { line: 2, column: 10, path: '/runtime' },
+      /auto, crun, runc/,
+    ],
+    [
+      'names a runtime by a relative path',
+      'runtime: ./crun\n',
+      { line: 1, column: 10, path: '/runtime' },
+      /absolute path/,
+    ],
+    ['gives a setting no value', 'runtime:\n', { path: '/runtime' }, /absolute path/],
+    ['names a registry that is no URL', 'registry: example\n', { line: 1, column: 11, path: '/registry' }, /https:/],
+    ['names a registry that is a file', 'registry: file:///etc\n', { path: '/registry' }, /https:/],
+    ['has aliases', 'runtime: &a crun\nregistry: *a\n', { line: 1 }, /alias/],
+    ['has a tag', 'runtime: !!js/function "x"\n', { line: 1 }, /tag/],
+    ['is several documents', 'runtime: crun\n---\nruntime: runc\n', {}, /document/],
+    ['is not UTF-8', Buffer.from([0x72, 0xff]), {}, /UTF-8/],
+    ['is too large', `# ${'x'.repeat(70_000)}\n`, {}, /larger/],
+  ])('that %s is refused with its place', async (_, content, place, says) => {
+    const file = join(cli().dataDir, 'glovebox.yaml');
+    writeFileSync(file, content);
+    const before = listTree(cli().dataDir);
+    for (const args of [['run', 'list'], ['image', 'show'], ['doctor'], ['node', 'run', '.', '--trial']]) {
+      const { code, json } = await cli().run([...args, '--json']);
+      expect({ args, code, error: json().error }).toEqual({
+        args,
+        code: 2,
+        error: {
+          code: 'CONFIG_INVALID',
+          message: expect.stringMatching(says),
+          hint: expect.stringMatching(/\S/),
+          place: expect.objectContaining({ file, ...place }),
+        },
+      });
+      if (_ !== 'is no YAML') break;
+    }
+    expect(listTree(cli().dataDir)).toEqual(before);
+    writeFileSync(file, '');
+  });
+
+  it.each<[string, (file: string) => void, RegExp]>([
+    ['is a directory', (file) => mkdirSync(file), /not a file/],
+    ['is a pipe', (file) => execFileSync('mkfifo', [file]), /not a file/],
+    ['is a link to nowhere', (file) => symlinkSync('/nonexistent', file), /ENOENT/],
+    ['others can change', (file) => writeFileSync(file, '', { mode: 0o600 }) ?? chmodSync(file, 0o666), /chmod 600/],
+    ['belongs to somebody else', (file) => writeFileSync(file, '') ?? chownSync(file, 65534, 65534), /somebody else/],
+  ])('that %s is refused', async (_, make, says) => {
+    const file = join(cli().dataDir, 'glovebox.yaml');
+    rmSync(file);
+    make(file);
+    const { code, json } = await cli().run(['run', 'list', '--json']);
+    expect({ code, error: json().error }).toMatchObject({
+      code: 2,
+      error: { code: 'CONFIG_INVALID', message: expect.stringMatching(says), place: { file } },
+    });
+    rmSync(file, { recursive: true });
+    writeFileSync(file, '', { mode: 0o600 });
+  });
+
+  it('takes every setting, and needs none', async () => {
+    const file = join(cli().dataDir, 'glovebox.yaml');
+    for (const content of [
+      '',
+      '# nothing\n',
+      '---\n',
+      'runtime: crun\n',
+      'runtime: "/usr/bin/crun"\nregistry: https://registry.example.com/\n',
+    ]) {
+      writeFileSync(file, content);
+      expect({ content, code: (await cli().run(['run', 'list'])).code }).toEqual({ content, code: 0 });
+    }
+    // A link to a file that is its owner's is the owner's business.
+    rmSync(file);
+    writeFileSync(join(cli().dir, 'settings.yaml'), 'runtime: 3\n', { mode: 0o600 });
+    symlinkSync(join(cli().dir, 'settings.yaml'), file);
+    expect((await cli().run(['run', 'list', '--json'])).json().error?.code).toBe('CONFIG_INVALID');
+    rmSync(file);
+  });
+});
+
+const commands = [
+  ['run', 'list'],
+  ['node', 'run', 'good', '--trial'],
+  ['image', 'build'],
+];
+
+describe('a data directory that', () => {
+  it.each<[string, (dir: string) => string | undefined, string]>([
+    ['is a file', (dir) => writeFileSync(dir, 'mine') as undefined, 'DATA_DIR_UNUSABLE'],
+    ['is a link', (dir) => symlinkSync(cli().dataDir, dir) as undefined, 'DATA_DIR_UNUSABLE'],
+    [
+      'others can reach',
+      (dir) => mkdirSync(dir, { mode: 0o700 }) ?? (chmodSync(dir, 0o755) as undefined),
+      'DATA_DIR_UNUSABLE',
+    ],
+    [
+      'everyone can write',
+      (dir) => mkdirSync(dir, { mode: 0o700 }) ?? (chmodSync(dir, 0o777) as undefined),
+      'DATA_DIR_UNUSABLE',
+    ],
+    [
+      'belongs to somebody else',
+      (dir) => mkdirSync(dir, { mode: 0o700 }) ?? (chownSync(dir, 65534, 65534) as undefined),
+      'DATA_DIR_UNUSABLE',
+    ],
+    [
+      'lies in a file',
+      (dir) => {
+        writeFileSync(dir, '');
+        return join(dir, 'data');
+      },
+      'DATA_DIR_UNUSABLE',
+    ],
+    ['cannot be made', () => '/proc/glovebox', 'DATA_DIR_UNUSABLE'],
+    ['has a name that is too long', (dir) => join(dir, '..', 'x'.repeat(300)), 'DATA_DIR_UNUSABLE'],
+    ['has a foreign instance file', (dir) => made(dir, 'instance.json', '{"schema":"other"}'), 'DATA_DIR_UNUSABLE'],
+    ['has half an instance file', (dir) => made(dir, 'instance.json', '{"sche'), 'DATA_DIR_UNUSABLE'],
+    [
+      'has an instance file that is a link',
+      (dir) =>
+        made(dir, 'instance.json', (path) => {
+          renameSync(path, `${path}.x`);
+          symlinkSync(`${path}.x`, path);
+        }),
+      'DATA_DIR_UNUSABLE',
+    ],
+    ['has lost its key', (dir) => made(dir, 'keys/signing.pem', (path) => rmSync(path)), 'KEY_UNUSABLE'],
+    ['has half a key', (dir) => made(dir, 'keys/signing.pem', '-----BEGIN PRIVATE KEY-----\n'), 'KEY_UNUSABLE'],
+    [
+      'has a key that others can read',
+      (dir) => made(dir, 'keys/signing.pem', (path) => chmodSync(path, 0o644)),
+      'KEY_UNUSABLE',
+    ],
+    ['has keys that others can reach', (dir) => made(dir, 'keys', (path) => chmodSync(path, 0o755)), 'KEY_UNUSABLE'],
+    ['has a database that is none', (dir) => made(dir, 'glovebox.db', 'x'.repeat(8192)), 'STORE_CORRUPTED'],
+    [
+      'has a database that was cut short',
+      (dir) => made(dir, 'glovebox.db', (path) => execFileSync('truncate', ['-s', '5000', path])),
+      'STORE_CORRUPTED',
+    ],
+    [
+      'has a database of something else',
+      (dir) => made(dir, 'glovebox.db', (path) => alter(path, 'PRAGMA application_id = 7')),
+      'STORE_CORRUPTED',
+    ],
+    [
+      'has a database of a newer Glovebox',
+      (dir) => made(dir, 'glovebox.db', (path) => alter(path, 'PRAGMA user_version = 999')),
+      'STORE_TOO_NEW',
+    ],
+    [
+      'has a directory in place of its database',
+      (dir) =>
+        made(dir, 'glovebox.db', (path) => {
+          rmSync(path);
+          mkdirSync(path);
+        }),
+      'DATA_DIR_UNUSABLE',
+    ],
+  ])('%s is refused, and left as it is', async (name, make, code) => {
+    await cli().node('good', { id: 'good', body: 'return 1;' });
+    const dir = join(cli().dir, 'bad-data');
+    const dataDir = make(dir) ?? dir;
+    const before = snapshot(cli().dir);
+    for (const args of commands) {
+      // Images are kept beside the records, and need none.
+      if (args[0] === 'image' && code.startsWith('STORE')) continue;
+      if (args[0] === 'image' && name.endsWith('of its database')) continue;
+      const { code: exit, json, stderr } = await cli().run([...args, '--json', '--data-dir', dataDir]);
+      expect({ args, exit, error: json().error?.code, stderr }).toEqual({ args, exit: 3, error: code, stderr: '' });
+      expect(json().error?.hint).toMatch(/\S/);
+      expect(json().error?.place?.file ?? dataDir).toContain(dataDir.slice(0, 20));
+    }
+    expect(snapshot(cli().dir)).toEqual(before);
+    const doctor = await cli().run(['doctor', '--json', '--data-dir', dataDir]);
+    if (!code.startsWith('STORE') && !name.endsWith('of its database')) expect(doctor.code).toBe(3);
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  it.each(['blobs', 'cache', 'run', 'images'])(
+    'has a file in place of %s is told so, and left as it is',
+    async (name) => {
+      await cli().node('good', {
+        id: 'good',
+        body: `await ctx.files.write('a.txt', 'a', 'text/plain'); return 1;`,
+        manifest: { capabilities: { files: { maxBytes: '1MiB', maxCount: 1 } } },
+      });
+      const dataDir = join(cli().dir, 'odd-data');
+      mkdirSync(dataDir, { mode: 0o700 });
+      writeFileSync(join(dataDir, name), 'mine');
+      const ran = await cli().run(['node', 'run', 'good', '--trial', '--json', '--data-dir', dataDir]);
+      // A cache that cannot be used fails no build.
+      if (name === 'cache') expect({ code: ran.code, output: ran.json().output }).toEqual({ code: 0, output: 1 });
+      else
+        expect({ code: ran.code, error: ran.json().error }).toMatchObject({
+          code: 3,
+          error: { code: 'DATA_DIR_UNUSABLE' },
+        });
+      expect(execFileSync('cat', [join(dataDir, name)], { encoding: 'utf8' })).toBe('mine');
+      rmSync(dataDir, { recursive: true });
+    },
+  );
+});
+
+/** A copy of the good data directory in which one thing is changed: its content, or as the function does. */
+function made(dir: string, name: string, change: string | ((path: string) => void)): undefined {
+  mkdirSync(join(dir, 'keys'), { recursive: true, mode: 0o700 });
+  for (const file of ['instance.json', 'glovebox.db', 'keys/signing.pem', 'keys/signing.pub.pem']) {
+    copyFileSync(join(cli().dataDir, file), join(dir, file));
+    chmodSync(join(dir, file), 0o600);
+  }
+  const path = join(dir, name);
+  if (typeof change === 'string') writeFileSync(path, change);
+  else change(path);
+}
+
+function alter(path: string, sql: string): void {
+  const db = new DatabaseSync(path);
+  db.exec(sql);
+  db.close();
+}
+
+/** Of the bad directory and what lies beside it. What a database opens beside itself while it is looked at may stay. */
+function snapshot(dir: string): string[] {
+  const isOurs = (line: string): boolean => !line.startsWith('data/') && !/glovebox\.db-(wal|shm)/.test(line);
+  return [...readdirSync(dir), ...listTree(dir).filter(isOurs)];
+}
