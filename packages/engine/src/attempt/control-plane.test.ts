@@ -137,17 +137,24 @@ describe('a result', () => {
     good.close();
   });
 
-  it.each([
+  it.each<[string, string, string, number?]>([
     ['one byte over the limit', JSON.stringify('x'.repeat(63)), 'OUTPUT_TOO_LARGE'],
-    ['no JSON', '{"a":', 'OUTPUT_NOT_JSON'],
     ['an integer that a double cannot hold', '12345678901234567891', 'OUTPUT_NOT_JSON'],
-    ['nested too deep', `${'['.repeat(30)}`, 'OUTPUT_NOT_JSON'],
-  ])('that is %s is refused', async (_name, text, code) => {
-    const cell = await started();
+    ['nested too deep', '['.repeat(129), 'OUTPUT_NOT_JSON', 1000],
+  ])('that is %s is refused', async (_name, text, code, outputBytes = 64) => {
+    const cell = await started({ outputBytes });
     void request(cell, 'POST', '/result', text, { 'glovebox-result': 'output' }).catch(() => undefined);
     await settled();
     expect(cell.seen.results).toEqual([]);
     expect(cell.seen.violations.map((v) => v.code)).toEqual([code]);
+    cell.close();
+  });
+
+  it('is not parsed here, where it could stall the host', async () => {
+    const cell = await started();
+    void request(cell, 'POST', '/result', '{"a":', { 'glovebox-result': 'output' }).catch(() => undefined);
+    await settled();
+    expect(cell.seen.results).toEqual([{ kind: 'output', text: '{"a":' }]);
     cell.close();
   });
 

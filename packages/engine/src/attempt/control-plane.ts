@@ -11,15 +11,20 @@ import {
   type GuestError,
   guestErrorSchema,
   type Job,
+  jsonTextFault,
   mediaTypePattern,
   type Progress,
   parseJson,
   progressSchema,
 } from '@glovebox/contract';
+import { gatherBody } from '../gathered-bytes.ts';
 import type { BlobStore } from '../ports.ts';
 import type { LogIntake } from './log-intake.ts';
 
-/** Result of a cell: the output's JSON text as it came, or the error that the guest claims. */
+/**
+ * Result of a cell: the output's text as it came, or the error that the guest claims. The text is UTF-8 within its limits
+ * of size, depth and numbers, but nobody has seen yet whether it is JSON.
+ */
 export type CellResult = { kind: 'output'; text: string } | { kind: 'error'; error: GuestError };
 
 export interface Violation {
@@ -43,6 +48,10 @@ export interface ControlPlaneOptions {
 const errorBodyBytes = 128 * 1024;
 const progressBodyBytes = 4096;
 const maxProgressReports = 10_000;
+/** Requests that were answered with a refusal. A node that goes on asking after so many only keeps the host busy. */
+const maxRefusals = 10_000;
+/** Uploads that may begin for one file of the limit: each makes a file on the host's disk, even when it is broken off. */
+const uploadsPerFile = 4;
 /** As for input: an output is an input of the next step. */
 const maxOutputDepth = 128;
 
@@ -65,7 +74,10 @@ export class ControlPlane {
   #progressReports = 0;
   #filesBytes = 0;
   #filesOpen = 0;
+  #uploads = 0;
+  #refusals = 0;
   #egressRequests = 0;
+  readonly #storing = new Set<Promise<unknown>>();
 
   constructor(options: ControlPlaneOptions) {
     this.#options = options;
@@ -94,6 +106,11 @@ export class ControlPlane {
   /** From now on nothing is taken in: no file, no log, no second result. */
   end(): void {
     this.#phase = 'ended';
+  }
+
+  /** Settles when nothing of this cell is being written to the disk any more. To be asked once its streams are gone. */
+  async stored(): Promise<void> {
+    await Promise.allSettled(this.#storing);
   }
 
   /** Take one request. Never throws. */
@@ -169,6 +186,8 @@ export class ControlPlane {
     const parsed = text === undefined ? undefined : parseJson(text, { maxBytes: progressBodyBytes, maxDepth: 4 });
     const progress = parsed?.ok ? progressSchema.safeParse(parsed.value) : undefined;
     if (!progress?.success) return this.#violate('a progress report is malformed');
+    // It may have come to its end after the attempt did.
+    if (this.#phase === 'ended') return;
     this.#options.onProgress(progress.data);
     this.#answer(stream, 204);
   }
@@ -181,6 +200,7 @@ export class ControlPlane {
       return this.#refuse(stream, 400, 'FILE_NAME_REFUSED');
     if (this.files.some((file) => file.name === name)) return this.#refuse(stream, 409, 'FILE_NAME_REFUSED');
     if (this.files.length + this.#filesOpen >= filesCount) return this.#refuse(stream, 413, 'FILES_LIMIT');
+    if (++this.#uploads > filesCount * uploadsPerFile) return this.#refuse(stream, 413, 'FILES_LIMIT');
     this.#filesOpen++;
     // Bytes are counted as they come, over all files of the attempt, so parallel uploads cannot exceed the sum.
     const counted = async function* (this: ControlPlane) {
@@ -191,7 +211,7 @@ export class ControlPlane {
       }
     }.call(this);
     try {
-      const stored = await this.#options.blobs.put(counted, filesBytes);
+      const stored = await this.#store(counted, filesBytes);
       if (stream.signal.aborted || this.#phase !== 'loaded') return;
       if (this.files.some((file) => file.name === name)) return this.#refuse(stream, 409, 'FILE_NAME_REFUSED');
       this.files.push({ name, mediaType, digest: stored.digest, sizeBytes: stored.sizeBytes });
@@ -204,20 +224,31 @@ export class ControlPlane {
     }
   }
 
+  async #store(source: AsyncIterable<Uint8Array>, maxBytes: number): ReturnType<BlobStore['put']> {
+    const storing = this.#options.blobs.put(source, maxBytes);
+    this.#storing.add(storing);
+    try {
+      return await storing;
+    } finally {
+      this.#storing.delete(storing);
+    }
+  }
+
   async #result(stream: ServerStream): Promise<void> {
     if (this.#resultOpen) return this.#violate('a second result');
     this.#resultOpen = true;
     const kind = stream.head.headers['glovebox-result'];
     if (kind === 'output') {
-      const text = await readText(stream.body, this.#options.job.limits.outputBytes);
+      const maxBytes = this.#options.job.limits.outputBytes;
+      const bytes = await gatherBody(stream.body, maxBytes);
       if (stream.signal.aborted) return;
-      if (text === undefined)
-        return this.#options.onViolation({
-          code: 'OUTPUT_TOO_LARGE',
-          detail: `over ${this.#options.job.limits.outputBytes} bytes`,
-        });
-      const parsed = parseJson(text, { maxBytes: this.#options.job.limits.outputBytes, maxDepth: maxOutputDepth });
-      if (!parsed.ok) return this.#options.onViolation({ code: 'OUTPUT_NOT_JSON', detail: parsed.detail });
+      if (bytes === undefined)
+        return this.#options.onViolation({ code: 'OUTPUT_TOO_LARGE', detail: `over ${maxBytes} bytes` });
+      const text = decodeUtf8(bytes);
+      if (text === undefined) return this.#options.onViolation({ code: 'OUTPUT_NOT_JSON', detail: 'not UTF-8' });
+      // Not parsed here: of an output of the greatest size that alone could stall the host for seconds.
+      const fault = jsonTextFault(text, { maxBytes, maxDepth: maxOutputDepth });
+      if (fault) return this.#options.onViolation({ code: 'OUTPUT_NOT_JSON', detail: fault.detail });
       return this.#options.onResult({ kind: 'output', text });
     }
     const text = kind === 'error' ? await readText(stream.body, errorBodyBytes) : undefined;
@@ -247,7 +278,8 @@ export class ControlPlane {
   }
 
   #refuse(stream: ServerStream, status: number, code: ErrorCode): void {
-    this.#answerJson(stream, status, { code });
+    if (++this.#refusals > maxRefusals) this.#violate('more than 10,000 requests that were refused');
+    else this.#answerJson(stream, status, { code });
   }
 }
 
@@ -259,15 +291,14 @@ function parseTarget(url: string): { authority: string; path: string } | undefin
 
 /** The whole body as UTF-8; undefined when it is longer than `maxBytes` or is not UTF-8. */
 async function readText(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBytes) return undefined;
-    chunks.push(chunk);
-  }
+  const bytes = await gatherBody(body, maxBytes);
+  return bytes === undefined ? undefined : decodeUtf8(bytes);
+}
+
+/** Exactly what is there: a byte order mark stays, and makes it no JSON. */
+function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     return undefined;
   }

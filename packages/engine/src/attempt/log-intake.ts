@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import { type GuestLog, guestLogSchema, type LogRecord, parseJson } from '@glovebox/contract';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type GuestLog, guestLogSchema, type LogRecord, logRecordBytes, parseJson } from '@glovebox/contract';
 
 /** Longest line kept as one record; a longer one is cut into several, so a line without an end cannot grow. */
 const maxLineBytes = 16 * 1024;
 /** Longest JSON line on the log stream: a message of 64 KiB, escaped, and its fields. */
 const maxGuestLineBytes = 512 * 1024;
-/** What a cell may write to fds 1 and 2 past its limit before it is killed. */
+/** What a cell may write, to fds 1 and 2 and to a log stream that is full, past its limit before it is killed. */
 const floodBytes = 64 * 1024 * 1024;
 /** Refill of the log stream's budget. */
 const streamBytesPerSecond = 1024 * 1024;
@@ -27,15 +28,19 @@ export interface LogIntakeOptions {
 /**
  * Takes in everything that a cell says: the structured log stream, and the raw bytes of fds 1 and 2.
  *
- * At most `limitBytes` of messages are kept; then one record says so and the rest is counted and dropped. Raw output is
- * read on after that, so that a chatty node is slowed by nobody, up to 64 MiB: then it is a flood. The log stream may
- * burst to the limit (at least 1 MiB) and then carry 1 MiB/s; more is abuse, since the harness stops by itself.
+ * At most `limitBytes` of messages are kept, of which each counts for `logRecordBytes` at least; then one record says so
+ * and the rest is counted and dropped, unread. Raw output is read on after that, so that a chatty node is slowed by nobody,
+ * up to 64 MiB past the limit: then it is a flood, whatever it says. The log stream may burst to the limit (at least 1 MiB)
+ * and then carry 1 MiB/s; more is abuse, since the harness stops by itself.
  */
 export class LogIntake {
   readonly #options: LogIntakeOptions;
   readonly #hash = createHash('sha256');
   #keptBytes = 0;
-  #droppedBytes = 0;
+  /** What counts towards the limit. */
+  #countedBytes = 0;
+  /** What counts towards a flood. */
+  #takenBytes = 0;
   #truncated = false;
   #violated = false;
   #streamBudget: number;
@@ -70,32 +75,39 @@ export class LogIntake {
   async takeRaw(source: 'stdout' | 'stderr', readable: Readable): Promise<void> {
     const decoder = new StringDecoder('utf8');
     let line = '';
-    const flush = (text: string): void => {
-      if (text !== '') this.#record({ source, level: source === 'stderr' ? 'warn' : 'info', message: text });
+    const record = (text: string): void => {
+      for (let at = 0; at < text.length; at += maxLineBytes) {
+        const message = text.slice(at, at + maxLineBytes);
+        this.#record({ source, level: source === 'stderr' ? 'warn' : 'info', message });
+      }
     };
     try {
       for await (const chunk of readable as AsyncIterable<Buffer>) {
+        // Lines without a character are no records, but they are read all the same.
+        this.#take(chunk.length);
         if (this.#truncated) {
-          this.#drop(chunk.length);
           if (source === 'stderr') this.#tail = (this.#tail + chunk.toString('latin1')).slice(-4096);
-          continue;
+        } else {
+          const text = decoder.write(chunk);
+          if (source === 'stderr') this.#tail = (this.#tail + text).slice(-4096);
+          let start = 0;
+          for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
+            if (end > start || line !== '') record((line + text.slice(start, end)).replace(/\r$/, ''));
+            line = '';
+            start = end + 1;
+          }
+          line += text.slice(start);
+          const whole = line.length - (line.length % maxLineBytes);
+          record(line.slice(0, whole));
+          line = line.slice(whole);
         }
-        const text = decoder.write(chunk);
-        if (source === 'stderr') this.#tail = (this.#tail + text).slice(-4096);
-        line += text;
-        for (let end = line.indexOf('\n'); end !== -1; end = line.indexOf('\n')) {
-          flush(line.slice(0, end).replace(/\r$/, ''));
-          line = line.slice(end + 1);
-        }
-        while (line.length > maxLineBytes) {
-          flush(line.slice(0, maxLineBytes));
-          line = line.slice(maxLineBytes);
-        }
+        // A pipe is refilled as fast as it is read: without this, megabytes of short lines would be one turn's work.
+        await nextTurn();
       }
     } catch {
       // The pipe broke: the cell is dying, and what came is kept.
     }
-    flush(line + decoder.end());
+    record(line + decoder.end());
   }
 
   /** Read the log stream of the harness. Settles when the stream ends or breaks. */
@@ -105,15 +117,21 @@ export class LogIntake {
     try {
       for await (const chunk of body) {
         if (!this.#spend(chunk.length)) return this.#violate('CHANNEL_ABUSE', 'more than 1 MiB/s of log');
-        line += decoder.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+        if (this.#truncated) {
+          this.#take(chunk.length);
+          continue;
+        }
+        const text = decoder.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
         let start = 0;
-        for (let end = line.indexOf('\n', start); end !== -1; end = line.indexOf('\n', start)) {
-          if (!this.#guestLine(line.slice(start, end))) {
+        // Only what is new is searched: a line that comes byte by byte would be searched as often as it is long.
+        for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
+          if (!this.#guestLine(line + text.slice(start, end))) {
             return this.#violate('CHANNEL_CORRUPTED', 'a log line is not a log record');
           }
+          line = '';
           start = end + 1;
         }
-        line = line.slice(start);
+        line += text.slice(start);
         if (line.length > maxGuestLineBytes) return this.#violate('CHANNEL_ABUSE', 'a log line is too long');
       }
     } catch {
@@ -145,18 +163,16 @@ export class LogIntake {
   }
 
   #record(log: GuestLog): void {
+    if (this.#truncated) return;
     const bytes =
       Buffer.byteLength(log.message) + (log.fields === undefined ? 0 : Buffer.byteLength(JSON.stringify(log.fields)));
-    if (this.#truncated) {
-      this.#drop(bytes);
-      return;
-    }
-    if (this.#keptBytes + bytes > this.#options.limitBytes) {
+    const counted = Math.max(bytes, logRecordBytes);
+    if (this.#countedBytes + counted > this.#options.limitBytes) {
       this.#truncated = true;
       this.remark('warn', `log limit of ${this.#options.limitBytes} bytes reached; the rest is dropped`);
-      this.#drop(bytes);
       return;
     }
+    this.#countedBytes += counted;
     this.#keptBytes += bytes;
     this.#keep({
       atMs: this.#options.now(),
@@ -173,9 +189,10 @@ export class LogIntake {
     this.#options.onRecord(record);
   }
 
-  #drop(bytes: number): void {
-    this.#droppedBytes += bytes;
-    if (this.#droppedBytes > floodBytes) this.#violate('LOG_FLOOD', `${floodBytes} bytes past the log limit`);
+  #take(bytes: number): void {
+    this.#takenBytes += bytes;
+    if (this.#takenBytes > this.#options.limitBytes + floodBytes)
+      this.#violate('LOG_FLOOD', `${floodBytes} bytes past the log limit`);
   }
 
   #violate(code: 'LOG_FLOOD' | 'CHANNEL_ABUSE' | 'CHANNEL_CORRUPTED', detail: string): void {

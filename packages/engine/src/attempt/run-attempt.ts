@@ -123,6 +123,8 @@ class LiveAttempt {
   #result: CellResult | undefined;
   #cancelled: string | undefined;
   #dispatched = false;
+  /** The cell is confirmed dead: nothing that comes to light later is part of the attempt. */
+  #dead = false;
   #graceTimer: NodeJS.Timeout | undefined;
   #bootTimer: NodeJS.Timeout | undefined;
   #closedTimer: NodeJS.Timeout | undefined;
@@ -156,8 +158,9 @@ class LiveAttempt {
   }
 
   cancel(reason: string): void {
-    // What has given its result, or broken a rule, has ended by that already.
-    if (this.#cancelled !== undefined || this.#result !== undefined || this.#violation !== undefined) return;
+    // What is dead, has given its result, or broken a rule, has ended by that already.
+    if (this.#dead || this.#cancelled !== undefined || this.#result !== undefined || this.#violation !== undefined)
+      return;
     this.#cancelled = reason;
     this.control.cancel(reason);
     // A cell that has no job yet has nothing to wind up.
@@ -174,6 +177,8 @@ class LiveAttempt {
       if (!this.#dispatched) this.#cell.kill('violation');
     }, bootDeadlineMs);
     void channel.ended.then((ended) => {
+      // Closed by ourselves: a timer from here on would outlive the attempt.
+      if (this.#dead) return;
       if (ended.kind === 'abuse') this.#violate({ code: 'CHANNEL_ABUSE', detail: `${ended.rule}: ${ended.detail}` });
       if (ended.kind === 'corrupted') this.#violate({ code: 'CHANNEL_CORRUPTED', detail: ended.detail });
       if (this.#result === undefined) this.#marks.mark('over');
@@ -184,6 +189,7 @@ class LiveAttempt {
       }, closedGraceMs);
     });
     const end = await this.#cell.ended;
+    this.#dead = true;
     clearTimeout(this.#graceTimer);
     clearTimeout(this.#closedTimer);
     clearTimeout(this.#bootTimer);
@@ -191,6 +197,8 @@ class LiveAttempt {
     this.control.end();
     await drained;
     channel.close();
+    // Uploads that were cut off remove what they had written: nobody would look for it once this process has ended.
+    await this.control.stored();
     this.#marks.mark('dead');
     if (!this.#dispatched && this.#cancelled === undefined) throw bootFailure(end, this.logs.stderrTail);
     const outcome = decideOutcome({
@@ -206,9 +214,9 @@ class LiveAttempt {
 
   async #dispatch(): Promise<void> {
     if (this.#cancelled !== undefined) return;
-    this.#marks.mark('booted');
-    this.#events.onPhase?.('load');
     try {
+      this.#marks.mark('booted');
+      this.#events.onPhase?.('load');
       await this.#cell.dispatch({ cpu: this.#request.cpu, deadlineMs: this.#request.timeoutMs });
       this.#dispatched = true;
       this.control.dispatch(this.#ports.now(), this.#request.timeoutMs);
@@ -219,14 +227,14 @@ class LiveAttempt {
   }
 
   #take(result: CellResult): void {
-    if (this.#result !== undefined || this.#violation !== undefined) return;
+    if (this.#dead || this.#result !== undefined || this.#violation !== undefined) return;
     this.#result = result;
     this.#over();
     this.#cell.kill('done');
   }
 
   #violate(violation: Violation): void {
-    if (this.#violation !== undefined || this.#result !== undefined) return;
+    if (this.#dead || this.#violation !== undefined || this.#result !== undefined) return;
     this.#violation = violation;
     this.#over();
     this.#cell.kill('violation');

@@ -1,9 +1,11 @@
 import type { ClientStream } from '@glovebox/channel';
-import type { GuestLog } from '@glovebox/contract';
+import type { GuestLog, logRecordBytes } from '@glovebox/contract';
 import { type Control, paths } from './control.ts';
 import { quote, sliceText, utf8Bytes, utf8Length } from './primordials.ts';
 
 const maxMessageLength = 64 * 1024;
+/** As in the contract, which is not loaded here: what the shortest record counts for. */
+const leastBytes: typeof logRecordBytes = 16;
 
 /**
  * What the node logs, as lines of JSON on one stream that is opened with the first of them.
@@ -31,7 +33,8 @@ export class LogStream {
     const kept = cutMessage(message);
     const fields = fieldsText === undefined ? '' : `,"fields":${fieldsText}`;
     const line = `{"source":"${source}","level":"${level}","message":${quote(kept)}${fields}}\n`;
-    this.#sentBytes += utf8Length(kept) + (fieldsText === undefined ? 0 : utf8Length(fieldsText));
+    const bytes = utf8Length(kept) + (fieldsText === undefined ? 0 : utf8Length(fieldsText));
+    this.#sentBytes += bytes < leastBytes ? leastBytes : bytes;
     try {
       this.#stream ??= this.#control.open('POST', paths.log);
       this.#handedOver = this.#stream.write(utf8Bytes(line));
