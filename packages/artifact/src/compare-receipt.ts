@@ -24,11 +24,12 @@ export interface RecordedAttempt {
  * @returns undefined when they agree; else `RECEIPT_MISMATCH`, whose `details.differs` names every part that does not.
  */
 export function compareReceipt(statement: ReceiptStatement, record: RecordedAttempt): ErrorData | undefined {
-  const { run, attempt, node, observed } = statement.predicate;
+  const { run, attempt, node, observed, claimed } = statement.predicate;
+  const state = isClaimed(record.state, observed.state, claimed.errorCode) ? record.state : observed.state;
   const parts: [name: string, receipt: unknown, record: unknown][] = [
     ['run', run, record.run],
     ['attempt', attempt, record.attempt],
-    ['state', observed.state, record.state],
+    ['state', state, record.state],
     ['node', [node.id, node.version, node.revision], [record.node.id, record.node.version, record.node.revision]],
     ['bundle', node.bundle, record.bundleDigest],
     ['image', observed.image, record.imageDigest],
@@ -44,6 +45,14 @@ export function compareReceipt(statement: ReceiptStatement, record: RecordedAtte
     message: `The record differs from the receipt in: ${differs.join(', ')}.`,
     details: { differs },
   }).toData();
+}
+
+/** States that an attempt has by the cell's own word. */
+const claimedStates = ['OUT_OF_MEMORY', 'OUTPUT_TOO_LARGE', 'SCRATCH_FULL'];
+
+/** Whether a record's state is what the cell says of how it failed: the host saw only that it did. */
+function isClaimed(state: string, observed: string, claimedCode: string | null): boolean {
+  return (observed === 'FAILED' || observed === 'CRASHED') && claimedCode === state && claimedStates.includes(state);
 }
 
 const fileFacts = ({ name, mediaType, digest, sizeBytes }: FileRecord): unknown => [name, mediaType, digest, sizeBytes];

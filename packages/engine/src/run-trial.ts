@@ -370,6 +370,9 @@ function receiptOf(x: {
   };
 }
 
+/** Most records of a batch: to hand over a hundred thousand at once would take the event loop a while. */
+const logBatch = 1000;
+
 /** Writes log records in batches and in order. A failed write is told at the next flush. */
 class LogWriter {
   readonly #engine: Engine;
@@ -385,15 +388,23 @@ class LogWriter {
 
   add(record: LogRecord): void {
     this.#pending.push(record);
-    this.#timer ??= setTimeout(() => void this.flush().catch(() => undefined), 100);
+    if (this.#pending.length >= logBatch) this.#write();
+    else this.#timer ??= setTimeout(() => this.#write(), 100);
   }
 
   async flush(): Promise<void> {
+    this.#write();
+    await this.#writing;
+  }
+
+  #write(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const batch = this.#pending;
     this.#pending = [];
-    if (batch.length > 0) this.#writing = this.#writing.then(() => this.#engine.store.appendLogs(this.#attempt, batch));
-    await this.#writing;
+    if (batch.length === 0) return;
+    this.#writing = this.#writing.then(() => this.#engine.store.appendLogs(this.#attempt, batch));
+    // Whoever flushes is told; until then nobody need listen.
+    this.#writing.catch(() => undefined);
   }
 }

@@ -15,8 +15,10 @@ export interface Evidence {
 export interface Outcome {
   state: EndState;
   error: ErrorData | GuestErrorData | null;
-  /** Whether `error` is what the cell says of itself. */
+  /** Whether `error`, and the name of `state` with it, is what the cell says of itself. */
   claimed: boolean;
+  /** How it ended without the cell's word: what a receipt may have under `observed`. */
+  observed: { state: EndState; errorCode: string | null };
   outputText: string | null;
 }
 
@@ -69,7 +71,10 @@ export function decideOutcome(evidence: Evidence): Outcome {
 }
 
 function fromResult(result: CellResult, end: CellEnd): Outcome {
-  if (result.kind === 'output') return { state: 'SUCCEEDED', error: null, claimed: false, outputText: result.text };
+  if (result.kind === 'output') {
+    const observed = { state: 'SUCCEEDED', errorCode: null } as const;
+    return { state: 'SUCCEEDED', error: null, claimed: false, observed, outputText: result.text };
+  }
   const claimed = result.error;
   const known = guestCodes.has(claimed.code);
   const foreign = !known && (errorCodes as string[]).includes(claimed.code);
@@ -89,29 +94,46 @@ function fromResult(result: CellResult, end: CellEnd): Outcome {
       state: 'PIDS_EXCEEDED',
       error: { ...error, code: 'PIDS_EXCEEDED', hint: errorCatalogue.PIDS_EXCEEDED.hint },
       claimed: false,
+      observed: { state: 'PIDS_EXCEEDED', errorCode: 'PIDS_EXCEEDED' },
       outputText: null,
     };
   const state = code === 'SCRATCH_FULL' || code === 'OUTPUT_TOO_LARGE' ? code : 'FAILED';
-  return { state, error, claimed: true, outputText: null };
+  const observed = { state: 'FAILED', errorCode: 'NODE_FAILED' } as const;
+  return { state, error, claimed: true, observed, outputText: null };
 }
 
 function fromExit({ end, stderrTail }: Evidence): Outcome {
   if (end.pidsLimitHit) return ended('PIDS_EXCEEDED', 'PIDS_EXCEEDED');
-  // V8 gives up before the kernel does where its own heap limit is the tighter one; its last words are the only sign.
+  const crash = crashOf(end);
+  // V8 gives up before the kernel does where its own heap limit is the tighter one; its last words are the only sign. Any
+  // node can write them and die, so they are a claim.
   if (
     /heap out of memory|Array buffer allocation failed/.test(stderrTail) &&
     (end.exit.code !== 0 || end.exit.signal !== null)
   ) {
-    return ended('OUT_OF_MEMORY', 'OUT_OF_MEMORY', 'the JavaScript heap is full');
+    return {
+      ...ended('OUT_OF_MEMORY', 'OUT_OF_MEMORY', 'the JavaScript heap is full'),
+      claimed: true,
+      observed: crash.observed,
+    };
   }
-  const signal =
-    end.exit.signal ?? (end.exit.code !== null && end.exit.code > 128 ? `signal ${end.exit.code - 128}` : null);
+  return crash;
+}
+
+function crashOf({ exit }: CellEnd): Outcome {
+  const signal = exit.signal ?? (exit.code !== null && exit.code > 128 ? `signal ${exit.code - 128}` : null);
   if (signal !== null) return ended('CRASHED', 'NODE_CRASHED', `the process died by ${signal}`);
-  return ended('CRASHED', 'NODE_EXITED', `the process exited with code ${end.exit.code ?? 'unknown'} before a result`);
+  return ended('CRASHED', 'NODE_EXITED', `the process exited with code ${exit.code ?? 'unknown'} before a result`);
 }
 
 function ended(state: EndState, code: ErrorCode, detail?: string): Outcome {
   const entry = errorCatalogue[code];
   const message = detail === undefined ? entry.summary : `${entry.summary.replace(/\.$/, '')}: ${detail}.`;
-  return { state, error: { code, message, hint: entry.hint }, claimed: false, outputText: null };
+  return {
+    state,
+    error: { code, message, hint: entry.hint },
+    claimed: false,
+    observed: { state, errorCode: code },
+    outputText: null,
+  };
 }
