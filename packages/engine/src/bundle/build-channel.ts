@@ -8,6 +8,7 @@ import {
   unpackReportSchema,
 } from '@glovebox/contract';
 import { buildControlPaths, buildLimits } from '@glovebox/contract/build-limits';
+import { gatherBody } from '../gathered-bytes.ts';
 import type { LockedPackage } from '../ports.ts';
 
 export interface BuildInputs {
@@ -78,17 +79,9 @@ export class BuildChannel {
   }
 
   async #take(stream: ServerStream): Promise<void> {
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    for await (const chunk of stream.body) {
-      size += chunk.byteLength;
-      if (size > buildLimits.reportBytes) throw corrupted('its report is too long');
-      chunks.push(chunk);
-    }
-    const parsed = parseJson(Buffer.concat(chunks).toString('utf8'), {
-      maxBytes: buildLimits.reportBytes,
-      maxDepth: 8,
-    });
+    const body = await gatherBody(stream.body, buildLimits.reportBytes);
+    if (body === undefined) throw corrupted('its report is too long');
+    const parsed = parseJson(body.toString('utf8'), { maxBytes: buildLimits.reportBytes, maxDepth: 8 });
     const report = parsed.ok ? unpackReportSchema.safeParse(parsed.value) : undefined;
     if (!report?.success) throw corrupted('its report has a wrong shape');
     stream.respond({ status: report.data.findings.length === 0 ? 204 : 409, headers: {} });

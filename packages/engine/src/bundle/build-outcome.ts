@@ -13,6 +13,9 @@ import { printable } from './printable.ts';
 export const maxAnswerBytes =
   buildLimits.bundleBytes + buildLimits.sourceMapBytes + buildLimits.metafileBytes + 1024 * 1024;
 
+/** Messages of the bundler that are passed on. It is told to stop at as many, but it is a hostile cell that answers. */
+const maxMessages = 20;
+
 /** How the bundle step of a cell went. `ended`: the cell's output ended, so it is dying of something. */
 export type BuildOutcome =
   | { kind: 'built'; answer: BuildAnswer; report: UnpackReport }
@@ -50,7 +53,9 @@ function readBundle(
   if (answer.errors.length > 0) {
     return {
       ok: false,
-      findings: answer.errors.map((message) => messageFinding(message, 'error', pkg.dependencies, layout)),
+      findings: answer.errors
+        .slice(0, maxMessages)
+        .map((message) => messageFinding(message, 'error', pkg.dependencies, layout)),
     };
   }
   const output = (path: string): Uint8Array | undefined =>
@@ -79,7 +84,7 @@ function readBundle(
     sourceMap: new Uint8Array(sourceMap),
     metafile: json,
     warnings: answer.warnings
-      .slice(0, 20)
+      .slice(0, maxMessages)
       .map((message) => messageFinding(message, 'warning', pkg.dependencies, layout)),
     cellFacts: cell.facts,
     end,

@@ -28,6 +28,9 @@ export function parseMetafile(bytes: Uint8Array): { metafile: Metafile; json: Js
   return { metafile: checked.data, json: parsed.value };
 }
 
+/** Findings of one bundle; a source can name a hundred thousand modules that are not there. */
+const maxFindings = 100;
+
 /**
  * Whether everything in a bundle is accounted for: each input is a file of the author, a file of a package that the
  * lockfile names, or the SDK; of a type that belongs in a bundle; and what is left to load at run time is built into
@@ -47,6 +50,7 @@ export function checkBundleContent(
   const wasm = new Set(webAssembly);
   const sdkPrefix = `${sdkPath(layout)}/`;
   for (const [path, input] of Object.entries(metafile.inputs)) {
+    if (findings.length >= maxFindings) return findings;
     const origin = path.startsWith(sdkPrefix) ? 'sdk' : originOf(path, pkg.files, locked);
     if (origin === 'unknown') findings.push(foreign(path));
     else if (wasm.has(path)) findings.push(refusedType(origin, path, '.wasm'));
@@ -58,11 +62,13 @@ export function checkBundleContent(
       }
     }
   }
+  const importers = importersOf(metafile);
   // By the output, not by the inputs: there an import of which only types are used counts as external, and is dropped.
   for (const { path: target, kind, external } of metafile.outputs[bundleFile]?.imports ?? []) {
+    if (findings.length >= maxFindings) return findings;
     // A require or import() in a try block may name what is not there; it fails at run time, as its caller expects.
     if (external && kind === 'import-statement' && !isBuiltin(target) && target !== '<runtime>') {
-      findings.push(notBuiltIn(importerOf(target, metafile), target));
+      findings.push(notBuiltIn(importers.get(target) ?? bundleEntry, target));
     }
   }
   for (const output of Object.keys(metafile.outputs)) {
@@ -86,12 +92,15 @@ function originOf(path: string, authorFiles: ReadonlyMap<string, Uint8Array>, lo
   return locked.has(path.slice(0, nameStart) + name) ? 'dependency' : 'unknown';
 }
 
-/** The first input that imports it. */
-function importerOf(target: string, metafile: Metafile): string {
-  const importers = Object.entries(metafile.inputs).filter(([, { imports }]) =>
-    imports.some(({ path, external, kind }) => path === target && external && kind === 'import-statement'),
-  );
-  return importers[0]?.[0] ?? bundleEntry;
+/** Of each external import, the first input that has it. In one pass: looking for each would take the square of their number. */
+function importersOf(metafile: Metafile): Map<string, string> {
+  const importers = new Map<string, string>();
+  for (const [importer, { imports }] of Object.entries(metafile.inputs)) {
+    for (const { path, external, kind } of imports) {
+      if (external && kind === 'import-statement' && !importers.has(path)) importers.set(path, importer);
+    }
+  }
+  return importers;
 }
 
 function foreign(path: string): Finding {

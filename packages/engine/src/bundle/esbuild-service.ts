@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
+import { GatheredBytes } from '../gathered-bytes.ts';
 import { decodePacket, encodeRequest, type PacketValue } from './esbuild-protocol.ts';
 
 /** esbuild and its callers must be of the very same version: the protocol has no other guarantee. */
@@ -127,25 +128,17 @@ class PacketTooLarge extends Error {
 
 /** Packets without their length. The first one is esbuild's greeting: its version, and no value. */
 async function* readPackets(stdout: Readable, maxPacketBytes: number): AsyncGenerator<Buffer> {
-  let chunks: Buffer[] = [];
-  let held = 0;
+  const gathered = new GatheredBytes();
   let wanted: number | undefined;
   for await (const chunk of stdout as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    held += chunk.length;
+    gathered.add(chunk);
     for (;;) {
-      if (wanted === undefined && held >= 4) {
-        const joined = Buffer.concat(chunks);
-        wanted = joined.readUInt32LE(0);
+      if (wanted === undefined && gathered.length >= 4) {
+        wanted = gathered.take(4).readUInt32LE(0);
         if (wanted > maxPacketBytes) throw new PacketTooLarge(wanted);
-        chunks = [joined.subarray(4)];
-        held -= 4;
       }
-      if (wanted === undefined || held < wanted) break;
-      const joined = Buffer.concat(chunks);
-      yield joined.subarray(0, wanted);
-      chunks = [joined.subarray(wanted)];
-      held -= wanted;
+      if (wanted === undefined || gathered.length < wanted) break;
+      yield gathered.take(wanted);
       wanted = undefined;
     }
   }
