@@ -2,26 +2,13 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { type HostileOptions, type HostileRun, runHostile } from '../support/hostile-cell/run.ts';
+import { attempt, seen } from '../support/hostile-cell/attempt.ts';
+import { runHostile } from '../support/hostile-cell/run.ts';
 import { floodNames } from '../support/hostile-cell/scenarios.ts';
 
 /*
- * The host's side alone, against a process that speaks to it byte by byte and keeps no rule. Whatever it does, the attempt
- * ends typed, the process is dead by then, and nothing of it is left in the host.
+ * The host's side alone, against a process that speaks to it byte by byte and keeps no rule.
  */
-async function attempt(
-  scenario: string,
-  args: readonly (string | number)[] = [],
-  options: HostileOptions = {},
-): Promise<HostileRun> {
-  const run = await runHostile(scenario, args, options);
-  const { child } = run.driver;
-  expect(child?.exitCode === null && child.signalCode === null).toBe(false);
-  expect(run.leftovers).toEqual([]);
-  return run;
-}
-
-const seen = ({ report }: HostileRun) => [report.state, report.error?.code ?? null];
 const mib = 1024 * 1024;
 
 it('takes the output of a cell that keeps the rules', async () => {
@@ -35,24 +22,6 @@ describe('a flood of', () => {
     expect(run.report.state).toMatch(/^CHANNEL_(CORRUPTED|ABUSE)$/);
     expect(run.report.outputText).toBeNull();
     expect(run.grownBytes).toBeLessThan(64 * mib);
-  });
-
-  it('progress reports ends at 10,000', async () => {
-    const run = await attempt('progress', [10_001, '{"fraction":0.5}']);
-    expect(seen(run)).toEqual(['CHANNEL_ABUSE', 'CHANNEL_ABUSE']);
-    expect(run.progress).toHaveLength(10_000);
-  });
-
-  it('requests that are refused ends at 10,000', async () => {
-    const run = await attempt('requests that are refused', [10_001]);
-    expect(seen(run)).toEqual(['CHANNEL_ABUSE', 'CHANNEL_ABUSE']);
-    const few = await attempt('requests that are refused', [100, 'https://example.com/']);
-    expect(few.report).toMatchObject({ state: 'SUCCEEDED', egressRequests: 100 });
-  });
-
-  it('bytes that nobody reads ends at 1 GiB', async () => {
-    expect(seen(await attempt('a body for nobody', [1026]))).toEqual(['CHANNEL_ABUSE', 'CHANNEL_ABUSE']);
-    expect(seen(await attempt('a body for nobody', [4]))).toEqual(['SUCCEEDED', null]);
   });
 });
 
@@ -81,7 +50,6 @@ describe('a cell that', () => {
       'CHANNEL_CORRUPTED',
     ],
     ['logs 9,000 open brackets', 'log', badLog('['.repeat(9000)), 'CHANNEL_CORRUPTED', 'CHANNEL_CORRUPTED'],
-    ['logs a line without an end, a byte at a time', 'log in crumbs', ['530000'], 'CHANNEL_ABUSE', 'CHANNEL_ABUSE'],
     ['gives 100,000 open brackets', 'output', ['[', '[', '100000'], 'FAILED', 'OUTPUT_NOT_JSON'],
     ['gives a number that no double holds', 'output', ['9007199254740993'], 'FAILED', 'OUTPUT_NOT_JSON'],
     ['gives more than its limit', 'output', ['"', 'x', '300000', '"'], 'OUTPUT_TOO_LARGE', 'OUTPUT_TOO_LARGE'],
@@ -199,11 +167,9 @@ describe('what a cell sends costs the host no more than a few times its size', (
     ['numbers', '0,', 8_388_000],
     ['lists', '[],', 5_500_000],
   ])('as an output of millions of %s', async (_, unit, times) => {
-    for (let i = 0; i < 5; i++) {
-      const run = await attempt('output', ['[', unit, times, '0]'], { limits });
-      expect(run.report.state).toBe('SUCCEEDED');
-      expect(run.grownBytes).toBeLessThan(256 * mib);
-    }
+    const run = await attempt('output', ['[', unit, times, '0]'], { limits });
+    expect(run.report.state).toBe('SUCCEEDED');
+    expect(run.grownBytes).toBeLessThan(256 * mib);
   });
 
   it('as an output that comes a byte at a time', async () => {
