@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { digestOf, makeKey, makePredicate } from '../test/support/predicate.ts';
 import { compareReceipt, type RecordedAttempt, sha256Of, signReceipt, verifyReceipt } from './index.ts';
 
@@ -60,5 +60,35 @@ it.each<[string, Partial<RecordedAttempt>]>([
 it('names every part that was changed', () => {
   expect(compareReceipt(statement, { ...record, inputText: '0', state: 'LOST' })?.details).toEqual({
     differs: ['state', 'input'],
+  });
+});
+
+describe('a state that the cell claimed', () => {
+  const signed = async (state: 'FAILED' | 'SUCCEEDED', errorCode: string) => {
+    const claims = makePredicate({
+      observed: { ...predicate.observed, state },
+      claimed: { errorCode, errorMessage: 'm' },
+    });
+    const envelope = await signReceipt({ ...claims, run: predicate.run, attempt: predicate.attempt }, key.signer);
+    const result = verifyReceipt(Buffer.from(envelope.envelopeText), { keys: [key.publicKeyPem] });
+    if (!result.ok) throw new Error(result.error.message);
+    return result.statement;
+  };
+
+  it('may stand in the record where the receipt has the claim', async () => {
+    expect(
+      compareReceipt(await signed('FAILED', 'SCRATCH_FULL'), { ...record, state: 'SCRATCH_FULL' }),
+    ).toBeUndefined();
+  });
+
+  it.each([
+    ['no such claim', 'FAILED', 'OUTPUT_TOO_LARGE', 'SCRATCH_FULL'],
+    ['a claim of what only a host can see', 'FAILED', 'TIMED_OUT', 'TIMED_OUT'],
+    ['a claim of success', 'FAILED', 'SUCCEEDED', 'SUCCEEDED'],
+    ['an attempt that the host saw succeed', 'SUCCEEDED', 'SCRATCH_FULL', 'SCRATCH_FULL'],
+  ] as const)('may not with %s', async (_, observed, claimed, state) => {
+    expect(compareReceipt(await signed(observed, claimed), { ...record, state })?.details).toEqual({
+      differs: ['state'],
+    });
   });
 });

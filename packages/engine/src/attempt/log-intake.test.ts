@@ -55,6 +55,35 @@ describe('raw output', () => {
   });
 });
 
+it('counts a record for 16 bytes at least, whoever says it', async () => {
+  const raw = intake(1600);
+  await raw.logs.takeRaw('stdout', Readable.from([Buffer.from('x\n'.repeat(500))]));
+  expect(raw.records.filter(({ source }) => source === 'stdout')).toHaveLength(100);
+  const stream = intake(1600);
+  await stream.logs.takeStream(chunks(guestLine('').repeat(500)));
+  expect(stream.records.filter(({ source }) => source === 'node')).toHaveLength(100);
+  expect([raw.logs.keptBytes, stream.logs.keptBytes]).toEqual([100, 0]);
+  const long = intake(1600);
+  await long.logs.takeStream(chunks(guestLine('x'.repeat(800)), guestLine('x'.repeat(800))));
+  expect([long.logs.keptBytes, long.logs.truncated]).toEqual([1600, false]);
+});
+
+it('is flooded by empty lines too, and gives the host a turn between chunks', async () => {
+  const chunk = Buffer.alloc(1024 * 1024, '\n');
+  let turns = 0;
+  const counting = (): void => {
+    turns++;
+    timer = setImmediate(counting);
+  };
+  let timer = setImmediate(counting);
+  const { logs, records, violations } = intake();
+  await logs.takeRaw('stdout', Readable.from(Array.from({ length: 66 }, () => chunk)));
+  clearImmediate(timer);
+  expect(records).toEqual([]);
+  expect(violations.map(({ code }) => code)).toEqual(['LOG_FLOOD']);
+  expect(turns).toBeGreaterThanOrEqual(65);
+});
+
 describe('the log stream', () => {
   it('carries records with fields, over any chunk border', async () => {
     const { logs, records, violations } = intake();
@@ -80,6 +109,15 @@ describe('the log stream', () => {
     await logs.takeStream(chunks(text));
     expect(records).toEqual([]);
     expect(violations.map(({ code }) => code)).toEqual(['CHANNEL_CORRUPTED']);
+  });
+
+  it('is not read any more once it is full, but counted', async () => {
+    const full = intake(1000);
+    await full.logs.takeStream(chunks(guestLine('x'.repeat(1001)), 'nonsense\n'));
+    expect([full.logs.truncated, full.violations]).toEqual([true, []]);
+    const calm = intake(1000);
+    await calm.logs.takeStream(chunks(guestLine('x'.repeat(900)), 'nonsense\n'));
+    expect(calm.violations.map(({ code }) => code)).toEqual(['CHANNEL_CORRUPTED']);
   });
 
   it('is abused by more than 1 MiB/s after its burst, and carries 1 MiB/s for ever', async () => {

@@ -92,3 +92,28 @@ it('does not believe a code that only the host may give', () => {
 it('does not believe words about memory on stderr when the process left in peace', () => {
   expect(decideOutcome(evidence({ end: exited(0), stderrTail: 'heap out of memory' })).state).toBe('CRASHED');
 });
+
+it('keeps what the cell says of how it failed apart from what the host saw', () => {
+  const said = (code: string) => decideOutcome(evidence({ result: { kind: 'error', error: { code, message: 'm' } } }));
+  const failed = { state: 'FAILED', errorCode: 'NODE_FAILED' };
+  for (const code of ['SCRATCH_FULL', 'OUTPUT_TOO_LARGE', 'MY_CODE']) {
+    expect(said(code)).toMatchObject({ claimed: true, observed: failed });
+  }
+  const heap = decideOutcome(evidence({ end: exited(134), stderrTail: 'JavaScript heap out of memory' }));
+  expect(heap).toMatchObject({ claimed: true, observed: { state: 'CRASHED', errorCode: 'NODE_CRASHED' } });
+});
+
+it.each<[string, Partial<Evidence>]>([
+  ['an output', { result: output }],
+  ['a broken rule', { violation: { code: 'OUTPUT_TOO_LARGE', detail: 'd' } }],
+  ['a kill for memory', { end: end('oom') }],
+  ['a crash', { end: exited(139) }],
+  [
+    'the pids limit',
+    { result: { kind: 'error', error: { code: 'X', message: 'm' } }, end: end('done', { pidsLimitHit: true }) },
+  ],
+])('takes %s for seen, as it is', (_name, more) => {
+  const outcome = decideOutcome(evidence(more));
+  expect(outcome.claimed).toBe(false);
+  expect(outcome.observed).toEqual({ state: outcome.state, errorCode: outcome.error?.code ?? null });
+});
