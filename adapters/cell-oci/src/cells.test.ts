@@ -166,6 +166,25 @@ describe('a cell that a test weakened', () => {
     await cell.ended;
   });
 
+  it('says so when it alone has no deadline, which it does not claim either', async () => {
+    const cell = await bench.boot({}, bench.open({ ignoreDeadlineForTest: true }));
+    expect(cell.facts.properties).toContain('weakened-for-test');
+    expect(cell.facts.properties).not.toContain('deadline');
+    cell.kill('done');
+    await cell.ended;
+    const whole = await bench.boot();
+    expect(whole.facts.properties).toContain('deadline');
+    whole.kill('done');
+    await whole.ended;
+  });
+
+  it('says so when its specification is changed to the same', async () => {
+    const cell = await bench.boot({}, bench.open({ weakenForTest: (spec) => spec }));
+    expect(cell.facts.properties).toContain('weakened-for-test');
+    cell.kill('done');
+    await cell.ended;
+  });
+
   it('is found out by the probe', async () => {
     const driver = bench.open({
       weakenForTest: (spec) => ({

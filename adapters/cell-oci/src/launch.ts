@@ -46,19 +46,16 @@ function findTool(name: string): string {
 }
 
 /** Arguments: mount, its table, files to join, `--`, the runtime's argv. Nothing is put into the text. */
-const scriptOf = (stdin: LaunchRequest['stdin']): string =>
-  [
-    '"$1" -n -a -T "$2" || exit 81',
-    // The cell is born with this descriptor: it is opened anew, from the mount that cannot be written.
-    ...(stdin === 'null' ? ['exec </dev/null'] : []),
-    'shift 2',
-    `printf R >&${channelFd}`,
-    `read -r go <&${channelFd} && [ "$go" = go ] || exit 82`,
-    'while [ "$1" != -- ]; do echo 0 >"$1" || exit 83; shift; done',
-    'shift',
-    `printf J >&${channelFd}`,
-    'exec "$@"',
-  ].join('\n');
+const script = [
+  '"$1" -n -a -T "$2" || exit 81',
+  'shift 2',
+  `printf R >&${channelFd}`,
+  `read -r go <&${channelFd} && [ "$go" = go ] || exit 82`,
+  'while [ "$1" != -- ]; do echo 0 >"$1" || exit 83; shift; done',
+  'shift',
+  `printf J >&${channelFd}`,
+  'exec "$@"',
+].join('\n');
 
 const ready = 'R';
 const joined = 'J';
@@ -84,17 +81,12 @@ export interface Launched {
  * What the launcher's own mount namespace needs, in one call of mount. The image's root, which may lie in a directory that
  * only root can enter, goes where the cell's uid can reach it. The runtime is shown to itself read-only, which it takes
  * for safe from being overwritten by way of /proc/self/exe (CVE-2019-5736); otherwise it would copy itself to memory and
- * start again, at each boot. The null device is shown read-only, so that by the descriptor of it that a cell gets nobody
- * sets the times of the host's.
+ * start again, at each boot.
  */
 export function mountTable(rootfs: string, mountPoint: string, runtime: string): string {
   const line = (source: string, target: string, options: string): string =>
     `${escapeField(source)} ${escapeField(target)} none bind,${options} 0 0\n`;
-  return [
-    line(rootfs, mountPoint, 'ro,nosuid,nodev'),
-    line(runtime, runtime, 'ro'),
-    line('/dev/null', '/dev/null', 'ro,nosuid'),
-  ].join('');
+  return line(rootfs, mountPoint, 'ro,nosuid,nodev') + line(runtime, runtime, 'ro');
 }
 
 /** As fstab(5) wants it, byte by byte: whatever is not plain is octal. */
@@ -112,7 +104,7 @@ export function launch(request: LaunchRequest): Launched {
   const argv = [
     ...['--pdeathsig', 'KILL'],
     ...[tools.unshare, '--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child=KILL', '--mount-proc'],
-    ...[tools.sh, '-c', scriptOf(request.stdin), 'glovebox-cell', tools.mount, request.mountTable],
+    ...[tools.sh, '-c', script, 'glovebox-cell', tools.mount, request.mountTable],
     ...[...request.joinFiles, '--', ...request.runtimeArgv],
   ];
   const [program = '', ...args] = [...plainScheduling(), tools.setpriv, ...argv];

@@ -104,7 +104,8 @@ const readonlyProcPaths = ['/proc/sys'];
 
 /**
  * The runtime shows the host's own devices. On a mount that can be written anybody may set the times of one, for the host
- * and all other cells to see. Reading from a device and writing to it do not depend on that.
+ * and all other cells to see. Reading from a device and writing to it do not depend on that. A runtime opens descriptor 0
+ * anew from here.
  */
 const readonlyDevices = ['/dev/full', '/dev/null', '/dev/random', '/dev/tty', '/dev/urandom', '/dev/zero'];
 
