@@ -57,4 +57,21 @@ describe('at its deadline ends', () => {
       expect(next).toMatchObject({ state: 'SUCCEEDED', output: 3 });
     },
   );
+
+  it('a module that never finishes loading, too', async () => {
+    const resources = { timeout: '4s', cpu: 0.2 };
+    const [loop, wait, nothing] = await Promise.all([
+      cells().run({ top: `console.log('begun'); for (;;) {}`, body: 'return 1', manifest: { resources } }),
+      cells().run({
+        top: 'await new Promise((r) => setInterval(() => {}, 10));',
+        body: 'return 1',
+        manifest: { resources },
+      }),
+      cells().run({ top: 'await new Promise(() => {});', body: 'return 1', manifest: { resources } }),
+    ]);
+    expect(loop).toMatchObject({ state: 'TIMED_OUT', logs: [{ message: 'begun' }] });
+    expect(wait).toMatchObject({ state: 'TIMED_OUT' });
+    // Here there is nothing left that could happen, which need not be waited for.
+    expect(nothing).toMatchObject({ state: 'FAILED', error: { code: 'NODE_NEVER_SETTLED' } });
+  });
 });
