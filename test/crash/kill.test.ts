@@ -124,6 +124,16 @@ describe('kill -9 during anything else', () => {
     });
   });
 
+  it('doctor: no probe cell lives on, and the next one looks again', async () => {
+    await withHome('linked', async (home) => {
+      const span = await spanOf(() => home.run(['doctor']));
+      for (const ms of killPoints(4, span, 19)) {
+        await killAfter(home.start(['doctor']), ms);
+        await expectRecovery(home, 'doctor', `doctor after ${ms} ms`);
+      }
+    });
+  });
+
   it('the first command ever: the next one has an instance and a database', async () => {
     await withHome('none', async (home) => {
       const span = await spanOf(() => home.run(['run', 'list', '--data-dir', join(home.dir, 'measured')]));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CliRun } from '../support/cli.ts';
 import { manyWays } from '../support/many-ways.ts';
-import { listTree, useCli } from '../support/use-cli.ts';
+import { listTree, makeCliHome, useCli } from '../support/use-cli.ts';
 
 const cli = useCli();
 const sha512 = `sha512-${Buffer.alloc(64, 1).toString('base64')}`;
@@ -547,10 +547,46 @@ describe.concurrent('a run', () => {
   });
 });
 
+describe('a dependency', () => {
+  const run = async (entry: Record<string, unknown>, settings = '') => {
+    const home = await makeCliHome();
+    try {
+      writeFileSync(join(home.dataDir, 'glovebox.yaml'), settings, { mode: 0o600 });
+      const result = await home.run([
+        'node',
+        'run',
+        join(cli().dir, await changed(locked({}, entry))),
+        '--trial',
+        '--json',
+      ]);
+      expect({ residue: home.residue(), leftovers: home.leftovers() }).toEqual({ residue: [], leftovers: [] });
+      return result;
+    } finally {
+      home.remove();
+    }
+  };
+
+  it('that is not what the lockfile says is refused', async () => {
+    expectRefusal(await run({ integrity: sha512 }), { code: 'DEPENDENCY_INTEGRITY', says: /csv-parse@7\.0\.3/ });
+  });
+
+  it('that the registry has not is refused', async () => {
+    expectRefusal(await run({ integrity: sha512, version: '7.0.3-none.1' }), { code: 'DEPENDENCY_NOT_FOUND' });
+  });
+
+  it('from a registry that does not answer is told so', async () => {
+    expectRefusal(await run({ integrity: sha512 }, 'registry: http://127.0.0.1:9/\n'), {
+      exit: 1,
+      code: 'REGISTRY_UNAVAILABLE',
+      says: /127\.0\.0\.1:9/,
+    });
+  });
+});
+
 /** A dependency with this entry in the lockfile; `root` changes what the lockfile says of the package itself. */
 function locked(root: Record<string, unknown>, entry: Record<string, unknown>): Change {
   return (dir, json) => {
-    const dependencies = { 'csv-parse': '7.0.1' };
+    const dependencies = { 'csv-parse': entry.version ?? '7.0.3' };
     json('package.json', (p) => Object.assign(p, { dependencies }));
     writeFileSync(
       join(dir, 'package-lock.json'),
@@ -561,7 +597,7 @@ function locked(root: Record<string, unknown>, entry: Record<string, unknown>): 
         requires: true,
         packages: {
           '': { name: 'good', version: '1.0.0', license: 'Apache-2.0', dependencies, ...root },
-          'node_modules/csv-parse': { version: '7.0.1', license: 'MIT', ...entry },
+          'node_modules/csv-parse': { version: '7.0.3', license: 'MIT', ...entry },
         },
       }),
     );

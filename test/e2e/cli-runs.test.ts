@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { CliRun } from '../support/cli.ts';
 import { inWay, manyWays } from '../support/many-ways.ts';
-import { useCli } from '../support/use-cli.ts';
+import { makeCliHome, useCli } from '../support/use-cli.ts';
 
 const cli = useCli();
 beforeAll(async () => {
@@ -476,6 +476,29 @@ describe('glovebox run file', () => {
     made ??= await runJson('files', 1);
     return made;
   };
+});
+
+describe('several at once', () => {
+  it('run on one data directory, from its first use on, each with a cell and a record of its own', async () => {
+    const home = await makeCliHome();
+    try {
+      await home.node('many-ways', manyWays);
+      const results = await Promise.all(
+        [1, 2, 3, 4].map((value) => home.run([...inWay('wait', 300 + value), '--json'])),
+      );
+      expect(results.map(({ code, json }) => ({ code, output: json().output }))).toEqual(
+        [1, 2, 3, 4].map((value) => ({ code: 0, output: { value: 300 + value } })),
+      );
+      const { runs } = (await home.run(['run', 'list', '--json'])).json() as { runs: { id: string; state: string }[] };
+      expect(runs.map(({ id }) => id).sort()).toEqual(results.map(({ json }) => json().run).sort());
+      const verified = await Promise.all(runs.map(({ id }) => home.run(['verify', id])));
+      expect(verified.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+      expect(home.residue()).toEqual([]);
+      expect(home.leftovers()).toEqual([]);
+    } finally {
+      home.remove();
+    }
+  });
 });
 
 describe('a reader that goes away', () => {

@@ -1,7 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { bin } from '../support/cli.ts';
 import { inWay, manyWays } from '../support/many-ways.ts';
+import { hasTerminals, onTerminal } from '../support/terminal.ts';
 import { useCli } from '../support/use-cli.ts';
 
 /** What a terminal would obey: moves, titles, answers typed for the user, other writing directions, a C1 introducer. */
@@ -138,6 +140,64 @@ describe('colours', () => {
     const { stdout } = await cli().run([...inWay('echo', 1), '--json'], { env: { FORCE_COLOR: '3' } });
     expect(raw.test(stdout)).toBe(false);
     expect(JSON.parse(stdout)).toHaveProperty('run');
+  });
+});
+
+describe.skipIf(!hasTerminals)('on a terminal', () => {
+  const open = (args: string[]) =>
+    onTerminal([process.execPath, bin, ...args], {
+      cwd: cli().dir,
+      env: { GLOVEBOX_DATA_DIR: cli().dataDir, HOME: cli().dataDir },
+    });
+  /** What a terminal would obey, but for the changes of colour that are ours, and the line ends that it makes itself. */
+  const obeyed = (text: string): string | undefined =>
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must not come through
+    raw.exec(text.replace(/\u001b\[[0-9;]*m/g, '').replaceAll('\r\n', '\n'))?.[0];
+
+  it('shows colours of its own, and text of a node without any power', async () => {
+    const running = open(inWay('say', { log: hostile, progress: hostile }));
+    expect(await running.ended).toBe(0);
+    const text = running.shown();
+    expect(text).toContain('\u001b[32mSUCCEEDED\u001b[39m');
+    expect(text).toContain('\\u001b[2J');
+    expect(obeyed(text)).toBeUndefined();
+    // Not even a colour of the node's.
+    expect(text).not.toContain('\u001b[31mK');
+    const plain = onTerminal([process.execPath, bin, 'help'], { cwd: cli().dir, env: { NO_COLOR: '1' } });
+    await plain.ended;
+    expect(plain.shown()).not.toContain('\u001b');
+  });
+
+  it('shows a file of a run, and obeys nothing in it; into a pipe it goes as it is', async () => {
+    await cli().node('bad-file', {
+      id: 'bad-file',
+      body: `await ctx.files.write('f.txt', ${JSON.stringify(hostile)}, 'text/plain'); return 1;`,
+      manifest: { capabilities: { files: { maxBytes: '1MiB', maxCount: 1 } } },
+    });
+    const ran = await cli().run(['node', 'run', 'bad-file', '--trial', '--json']);
+    const showing = open(['run', 'file', ran.json().run as string, 'f.txt']);
+    expect(await showing.ended).toBe(0);
+    expect(showing.shown()).toContain('\\u001b[2J');
+    expect(obeyed(showing.shown())).toBeUndefined();
+    expect((await cli().run(['run', 'file', ran.json().run as string, 'f.txt'])).stdout).toBe(hostile);
+  });
+
+  it('takes one Ctrl-C as one, and a second one as an end', async () => {
+    const once = open(inWay('wait', 30_000));
+    await once.seen(/waiting/);
+    once.type('\u0003');
+    expect(await once.ended).toBe(130);
+    expect(once.shown()).toContain('told CANCELLED');
+    expect(once.shown()).toContain('CANCELLED');
+    const twice = open(inWay('stay'));
+    await twice.seen(/staying/);
+    twice.type('\u0003');
+    await twice.seen(/told and staying/);
+    twice.type('\u0003');
+    expect(await twice.ended).toBe(130);
+    const listed = (await cli().run(['run', 'list', '--limit', '2', '--json'])).json().runs as { state: string }[];
+    expect(listed.map(({ state }) => state)).toEqual(['LOST', 'CANCELLED']);
+    expect(cli().residue()).toEqual([]);
   });
 });
 

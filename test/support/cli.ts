@@ -1,8 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const bin = fileURLToPath(new URL('../../apps/cli/bin/glovebox.mjs', import.meta.url));
+/** The launcher. */
+export const bin = fileURLToPath(new URL('../../apps/cli/bin/glovebox.mjs', import.meta.url));
 
 export interface CliRun {
   code: number | null;
@@ -49,6 +52,8 @@ export function startGlovebox(args: readonly string[], options: CliOptions): Run
       PATH: process.env.PATH ?? '/usr/sbin:/usr/bin:/sbin:/bin',
       HOME: options.dataDir,
       GLOVEBOX_DATA_DIR: options.dataDir,
+      // Where packages come from is a matter of the machine, though the home is not.
+      npm_config_userconfig: process.env.npm_config_userconfig ?? join(homedir(), '.npmrc'),
       ...(process.env.npm_config_registry === undefined
         ? {}
         : { npm_config_registry: process.env.npm_config_registry }),

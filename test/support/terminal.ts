@@ -1,0 +1,54 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+
+/** Whether the program that gives a process a terminal of its own is there (util-linux has it). */
+export const hasTerminals = spawnSync('script', ['--version']).status === 0;
+
+export interface OnTerminal {
+  child: ChildProcess;
+  /** Everything that the terminal has shown. */
+  shown(): string;
+  /** Resolves when the pattern has been shown; rejects when the program ends without. */
+  seen(pattern: RegExp): Promise<void>;
+  /** As if typed. */
+  type(keys: string): void;
+  /** The exit status. */
+  ended: Promise<number | null>;
+}
+
+/** Run a program on a pseudo-terminal, as its foreground. */
+export function onTerminal(argv: readonly string[], options: { env: Record<string, string>; cwd: string }): OnTerminal {
+  const quoted = argv.map((arg) => `'${arg.replaceAll("'", "'\\''")}'`).join(' ');
+  const child = spawn('script', ['--quiet', '--return', '--flush', '--command', `exec ${quoted}`, '/dev/null'], {
+    env: { PATH: process.env.PATH ?? '', TERM: 'xterm', SHELL: '/bin/sh', ...options.env },
+    cwd: options.cwd,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let text = '';
+  const watchers = new Set<() => void>();
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+    for (const watch of watchers) watch();
+  });
+  child.stdin.on('error', () => undefined);
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', resolve);
+  });
+  return {
+    child,
+    shown: () => text,
+    seen: (pattern) =>
+      new Promise((resolve, reject) => {
+        const watch = (): void => {
+          if (!pattern.test(text)) return;
+          watchers.delete(watch);
+          resolve();
+        };
+        watchers.add(watch);
+        watch();
+        ended.then(() => reject(new Error(`it ended without ${pattern}:\n${text}`)), reject);
+      }),
+    type: (keys) => child.stdin.write(keys),
+    ended,
+  };
+}
