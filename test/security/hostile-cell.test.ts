@@ -90,6 +90,11 @@ describe('a cell that', () => {
     expect(run.report.files).toEqual([]);
   });
 
+  it('has died keeps the reason of its death, however long its remains take to be removed', async () => {
+    const run = await attempt('exit after asking for the job', [], { teardownMs: 2500 });
+    expect(seen(run)).toEqual(['CRASHED', 'NODE_EXITED']);
+  });
+
   it('has given its result gets nothing more in', async () => {
     const run = await attempt('output, then progress, log and files');
     expect(run.report).toMatchObject({ state: 'SUCCEEDED', outputText: '1', files: [] });

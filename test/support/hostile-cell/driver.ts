@@ -17,6 +17,8 @@ export class HostileDriver implements CellDriver {
   /** Reasons in the order in which kills were asked for. */
   readonly kills: string[] = [];
   lastEnd: CellEnd | undefined;
+  /** How long a dead cell's remains take to be removed. */
+  teardownMs = 0;
   readonly #scenario: string;
   readonly #options: readonly string[];
 
@@ -51,7 +53,7 @@ export class HostileDriver implements CellDriver {
           peakPids: null,
           teardownMs: 0,
         };
-        resolve(this.lastEnd);
+        setTimeout(resolve, this.teardownMs, this.lastEnd);
       });
     });
     return Promise.resolve({

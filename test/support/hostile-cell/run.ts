@@ -12,6 +12,8 @@ export interface HostileOptions {
   /** Abort with this reason once the cell has said so many log records. */
   cancel?: { afterRecords: number; reason: string };
   bundle?: Uint8Array;
+  /** How long its remains take to be removed once it is dead. */
+  teardownMs?: number;
 }
 
 export interface HostileRun {
@@ -39,6 +41,7 @@ export async function runHostile(
 ): Promise<HostileRun> {
   const dir = mkdtempSync(join(tmpdir(), 'hostile-cell-'));
   const driver = new HostileDriver(scenario, ...args);
+  driver.teardownMs = options.teardownMs ?? 0;
   const blobs = createBlobStore(join(dir, 'blobs'));
   const seen = { logs: [] as LogRecord[], progress: [] as Progress[], uploads: 0, most: 0, inTurn: 0 };
   const cancellation = new AbortController();

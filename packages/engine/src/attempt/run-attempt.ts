@@ -21,6 +21,7 @@ import { decideOutcome, type Outcome } from './outcome.ts';
 const bootDeadlineMs = 20_000;
 /** A process that lost its channel is dead within this, or it is none that is dying. */
 const closedGraceMs = 2_000;
+const closedItsChannel: Violation = { code: 'CHANNEL_CORRUPTED', detail: 'the cell closed its channel' };
 
 export interface AttemptRequest {
   plan: CellPlan;
@@ -125,6 +126,8 @@ class LiveAttempt {
   #dispatched = false;
   /** The cell is confirmed dead: nothing that comes to light later is part of the attempt. */
   #dead = false;
+  /** Killed because it lived on without a channel. */
+  #orphaned = false;
   #graceTimer: NodeJS.Timeout | undefined;
   #bootTimer: NodeJS.Timeout | undefined;
   #closedTimer: NodeJS.Timeout | undefined;
@@ -182,10 +185,11 @@ class LiveAttempt {
       if (ended.kind === 'abuse') this.#violate({ code: 'CHANNEL_ABUSE', detail: `${ended.rule}: ${ended.detail}` });
       if (ended.kind === 'corrupted') this.#violate({ code: 'CHANNEL_CORRUPTED', detail: ended.detail });
       if (this.#result === undefined) this.#marks.mark('over');
-      // A dying process loses its channel first, and what the kernel says of its death is the better evidence. One that
-      // lives on has closed its channel itself, and can do nothing more but burn.
+      // A dying process loses its channel first, and what the kernel says of its death is the better evidence, however
+      // long its remains take to be removed. One that lives on has closed its channel itself, and can only burn.
       this.#closedTimer = setTimeout(() => {
-        this.#violate({ code: 'CHANNEL_CORRUPTED', detail: 'the cell closed its channel' });
+        this.#orphaned = true;
+        this.#cell.kill('violation');
       }, closedGraceMs);
     });
     const end = await this.#cell.ended;
@@ -201,8 +205,9 @@ class LiveAttempt {
     await this.control.stored();
     this.#marks.mark('dead');
     if (!this.#dispatched && this.#cancelled === undefined) throw bootFailure(end, this.logs.stderrTail);
+    const orphaned = this.#orphaned && end.cause === 'violation' ? closedItsChannel : undefined;
     const outcome = decideOutcome({
-      violation: this.#violation,
+      violation: this.#violation ?? orphaned,
       result: this.#result,
       cancelled: this.#cancelled,
       end,
