@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,14 +29,22 @@ export interface CliHome {
   remove(): void;
 }
 
-/** @param images `linked`: the images that all tests share are in it, as hard links. */
+/** As hard links, or where the temporary directory is another file system, as copies. */
+function copyImages(from: string, to: string): void {
+  const linked = spawnSync('cp', ['-al', from, to]);
+  if (linked.status === 0) return;
+  rmSync(to, { recursive: true, force: true });
+  execFileSync('cp', ['-a', from, to]);
+}
+
+/** @param images `linked`: the images that all tests share are in it. */
 export async function makeCliHome(images: 'linked' | 'none' = 'linked'): Promise<CliHome> {
   const dir = mkdtempSync(join(tmpdir(), 'glovebox-cli-'));
   const dataDir = join(dir, 'data');
   if (images === 'linked') {
     await createImageStore({ dataDir: sharedImages }).build({});
     mkdirSync(dataDir, { mode: 0o700 });
-    execFileSync('cp', ['-al', join(sharedImages, 'images'), join(dataDir, 'images')]);
+    copyImages(join(sharedImages, 'images'), join(dataDir, 'images'));
   }
   return {
     dir,
