@@ -20,6 +20,8 @@ import {
 
 const maxUrlLength = 16 * 1024;
 const maxMethodLength = 32;
+/** Thousands of short ones would fit a head, and take the reader a hundred times as long as a long one. */
+const maxHeaders = 128;
 
 /** @throws ChannelError `CHANNEL_HEAD_INVALID`; nothing was sent. */
 export function encodeRequestHead(head: RequestHead): string {
@@ -141,6 +143,8 @@ function isHeaderValue(text: string): boolean {
 
 function encodeHeaders(headers: { [name: string]: string }): string {
   const names = keysOf(headers);
+  if (names.length > maxHeaders)
+    throw new ChannelError('CHANNEL_HEAD_INVALID', `there are ${names.length} headers, over ${maxHeaders}`);
   let text = '';
   for (let i = 0; i < names.length; i++) {
     const name = names[i] as string;
@@ -158,6 +162,7 @@ function encodeHeaders(headers: { [name: string]: string }): string {
 /** @returns a text that says what is wrong. */
 function decodeHeaders(items: unknown[], first: number): { [name: string]: string } | string {
   if ((items.length - first) % 2 !== 0) return 'a header has no value';
+  if (items.length - first > 2 * maxHeaders) return `there are more than ${maxHeaders} headers`;
   const headers = { __proto__: null } as unknown as { [name: string]: string };
   for (let i = first; i < items.length; i += 2) {
     const name = items[i];

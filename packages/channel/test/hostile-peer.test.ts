@@ -29,6 +29,9 @@ async function endAfter(peer: Hostile, ...frames: Uint8Array[]): Promise<string>
   return ruleOf(ended);
 }
 
+const headOf = (headers: number): string =>
+  JSON.stringify(['GET', 'a://b', ...Array.from({ length: headers }, (_, n) => [`h${n}`, '']).flat()]);
+
 describe('corrupted ends the connection', () => {
   const cases: [string, Buffer[]][] = [
     ['text where frames are due', [Buffer.from('hello world, this is console.log\n')]],
@@ -76,6 +79,7 @@ describe('corrupted ends the connection', () => {
     ['a head with a relative URL', [hello(), open(1, '["GET","/job"]')]],
     ['a head with a space in the URL', [hello(), open(1, '["GET","http://a b/"]')]],
     ['a head with a header without a value', [hello(), open(1, '["GET","a://b","x"]')]],
+    ['a head with 129 headers', [hello(), open(1, headOf(129))]],
     ['a head with a header twice', [hello(), open(1, '["GET","a://b","x","1","x","2"]')]],
     ['a head with __proto__', [hello(), open(1, '["GET","a://b","__proto__","1"]')]],
     ['a head with __proto__ in escapes', [hello(), open(1, '["GET","a://b","\\u005f_proto__","1"]')]],
@@ -101,6 +105,9 @@ describe('corrupted ends the connection', () => {
       reset(0x7fff_ffff, 'x'.repeat(256)),
     );
     expect(await isAlive(peer)).toBe(true);
+    const many = hostile();
+    many.raw.say(hello(), open(1, headOf(128)));
+    expect(await isAlive(many)).toBe(true);
     expect(peer.streams.map((stream) => [stream.id, stream.head.method, { ...stream.head.headers }])).toEqual([
       [3, 'GET', { 'x-a': 'é', constructor: '1' }],
       [0x7fff_ffff, 'M-SEARCH', {}],
