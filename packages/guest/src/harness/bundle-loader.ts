@@ -33,5 +33,19 @@ export function importBundle(text: string): Promise<{ readonly default?: unknown
   });
   // Not a literal, or the bundler of the harness would look for the file.
   const url: string = bundleUrl;
-  return import(url) as Promise<{ readonly default?: unknown }>;
+  return withoutWarning(() => import(url) as Promise<{ readonly default?: unknown }>);
+}
+
+/**
+ * Node.js warns of how the harness, made from bytecode, is let to import. It would tell it when author code is there
+ * already, by a method of `process` that may have been replaced by then.
+ */
+function withoutWarning<T>(action: () => T): T {
+  const { emitWarning } = process;
+  process.emitWarning = () => undefined;
+  try {
+    return action();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 }
