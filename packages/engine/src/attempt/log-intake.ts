@@ -8,6 +8,8 @@ import { type GuestLog, guestLogSchema, type LogRecord, logRecordBytes, parseJso
 const maxLineBytes = 16 * 1024;
 /** Longest JSON line on the log stream: a message of 64 KiB, escaped, and its fields. */
 const maxGuestLineBytes = 512 * 1024;
+/** Records kept of one attempt, however short: each is a row in the store. */
+const maxRecords = 200_000;
 /** What a cell may write, to fds 1 and 2 and to a log stream that is full, past its limit before it is killed. */
 const floodBytes = 64 * 1024 * 1024;
 /** Refill of the log stream's budget. */
@@ -28,8 +30,8 @@ export interface LogIntakeOptions {
 /**
  * Takes in everything that a cell says: the structured log stream, and the raw bytes of fds 1 and 2.
  *
- * At most `limitBytes` of messages are kept, of which each counts for `logRecordBytes` at least; then one record says so
- * and the rest is counted and dropped, unread. Raw output is read on after that, so that a chatty node is slowed by nobody,
+ * At most `limitBytes` of messages are kept, of which each counts for `logRecordBytes` at least, and at most 200,000 of
+ * them; then one record says so and the rest is counted and dropped, unread. Raw output is read on after that, so that a chatty node is slowed by nobody,
  * up to 64 MiB past the limit: then it is a flood, whatever it says. The log stream may burst to the limit (at least 1 MiB)
  * and then carry 1 MiB/s; more is abuse, since the harness stops by itself.
  */
@@ -39,6 +41,7 @@ export class LogIntake {
   #keptBytes = 0;
   /** What counts towards the limit. */
   #countedBytes = 0;
+  #records = 0;
   /** What counts towards a flood. */
   #takenBytes = 0;
   #truncated = false;
@@ -167,11 +170,15 @@ export class LogIntake {
     const bytes =
       Buffer.byteLength(log.message) + (log.fields === undefined ? 0 : Buffer.byteLength(JSON.stringify(log.fields)));
     const counted = Math.max(bytes, logRecordBytes);
-    if (this.#countedBytes + counted > this.#options.limitBytes) {
+    const { limitBytes } = this.#options;
+    const isFull = this.#countedBytes + counted > limitBytes;
+    if (isFull || this.#records === maxRecords) {
       this.#truncated = true;
-      this.remark('warn', `log limit of ${this.#options.limitBytes} bytes reached; the rest is dropped`);
+      const limit = isFull ? `${limitBytes} bytes` : `${maxRecords} records`;
+      this.remark('warn', `log limit of ${limit} reached; the rest is dropped`);
       return;
     }
+    this.#records++;
     this.#countedBytes += counted;
     this.#keptBytes += bytes;
     this.#keep({
