@@ -181,6 +181,21 @@ describe('a cell ends with cause boot-failed', () => {
     expect(names.filter((name) => !['PWD', 'OLDPWD', 'SHLVL', '_'].includes(name)).sort()).toEqual(['LC_ALL', 'PATH']);
   });
 
+  it('and tells what the runtime has written to its log, but nothing of a file that a link there leads to', async () => {
+    const secret = join(scratch, 'secret');
+    writeFileSync(secret, '{"level":"error","msg":"canary"}\n');
+    const log = `for arg; do case $arg in --log=file:*) log=${'$'}{arg#--log=file:};; esac; done`;
+    for (const [name, put, told] of [
+      ['writes-log', 'cat', true],
+      ['links-log', 'ln -s', false],
+    ] as const) {
+      const action = put === 'cat' ? `cat '${secret}' >"$log"` : `rm -f "$log"; ln -s '${secret}' "$log"`;
+      const cell = await bootWith(afterVersion(name, `${log}\n${action}\nexit 1`));
+      const { cause, error } = await cell.ended;
+      expect([cause, error?.message.includes('canary')]).toEqual(['boot-failed', told]);
+    }
+  });
+
   it('when the runtime lies about a container and leaves daemons in sessions of their own, and they die', async () => {
     const script = `
       for arg; do [ "$previous" = --pid-file ] && echo 1 >"$arg"; previous=$arg; done
@@ -276,6 +291,20 @@ describe('cgroups', () => {
     expect(attempt(`for m in $(${all}); do mount -o remount,bind,ro $m; done`)).toBe('CGROUP_UNAVAILABLE');
     expect(attempt(`for m in $(${all}); do umount $m; done`)).toBe('CGROUP_UNAVAILABLE');
   });
+});
+
+it('looks for programs where root installs them, and not along the path of its caller', () => {
+  const folder = mkdtempSync(join(scratch, 'path-'));
+  for (const name of ['crun', 'glovebox-no-such-program'])
+    writeFileSync(join(folder, name), '#!/bin/sh\n', { mode: 0o755 });
+  const before = process.env.PATH;
+  process.env.PATH = folder;
+  try {
+    expect(findProgram('crun')).toMatch(/^\/(usr|s?bin)/);
+    expect(findProgram('glovebox-no-such-program')).toBeUndefined();
+  } finally {
+    process.env.PATH = before;
+  }
 });
 
 it('takes crun where nothing is chosen, and the one that is chosen where both are there', async () => {

@@ -125,6 +125,11 @@ describe('the properties of a specification', () => {
       { ...spec, mounts: [...spec.mounts, { destination: '/x', type: 'none', source: '/', options: ['rbind'] }] },
     ],
     [
+      'mounts-none-of-host',
+      { ...spec, mounts: [...spec.mounts, { destination: '/x', type: 'tmpfs', source: '/', options: ['rbind'] }] },
+    ],
+    ['devices-minimal', { ...spec, linux: { ...spec.linux, readonlyPaths: [] } }],
+    [
       'namespace-network',
       { ...spec, linux: { ...spec.linux, namespaces: [{ type: 'network', path: '/proc/1/ns/net' }] } },
     ],
