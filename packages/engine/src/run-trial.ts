@@ -103,6 +103,7 @@ export async function runTrial(
       const report = await runAttempt(
         {
           plan,
+          valueTexts: { input: request.inputText, config: request.configText },
           bundle: built.bundle,
           cpu: limits.cpu,
           timeoutMs: limits.timeoutMs,

@@ -32,8 +32,16 @@ export interface Violation {
   detail: string;
 }
 
+/** Input and config of a job as JSON texts. */
+export interface ValueTexts {
+  input: string;
+  config: string;
+}
+
 export interface ControlPlaneOptions {
   job: Job;
+  /** The job's values as they came, to be handed on as they are: written anew, -0 would become 0. */
+  valueTexts?: ValueTexts;
   bundle: Uint8Array;
   blobs: BlobStore;
   logs: LogIntake;
@@ -93,7 +101,10 @@ export class ControlPlane {
     const stream = this.#jobStream;
     if (stream === undefined || this.#phase !== 'booting') throw new Error('dispatched before the harness asked');
     this.#phase = 'dispatched';
-    this.#answerJson(stream, 200, { ...this.#options.job, nowMs, timeoutMs });
+    const { input, config, ...rest } = this.#options.job;
+    const texts = this.#options.valueTexts ?? { input: JSON.stringify(input), config: JSON.stringify(config) };
+    const head = JSON.stringify({ ...rest, nowMs, timeoutMs }).slice(0, -1);
+    this.#answerText(stream, 200, `${head},"input":${texts.input},"config":${texts.config}}`);
   }
 
   /** Tell the node to stop. It has `cancelGraceMs`; the caller kills after that. */
@@ -269,9 +280,13 @@ export class ControlPlane {
   }
 
   #answerJson(stream: ServerStream, status: number, value: unknown): void {
+    this.#answerText(stream, status, JSON.stringify(value));
+  }
+
+  #answerText(stream: ServerStream, status: number, jsonText: string): void {
     stream.respond({ status, headers: { 'content-type': 'application/json' } });
     // A held stream may have been reset meanwhile; the answer is then nobody's loss.
-    stream.write(Buffer.from(JSON.stringify(value))).then(
+    stream.write(Buffer.from(jsonText)).then(
       () => stream.end(),
       () => undefined,
     );

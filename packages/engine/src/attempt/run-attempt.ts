@@ -13,7 +13,7 @@ import {
   type Progress,
 } from '@glovebox/contract';
 import type { BlobStore } from '../ports.ts';
-import { type CellResult, ControlPlane, type Violation } from './control-plane.ts';
+import { type CellResult, ControlPlane, type ValueTexts, type Violation } from './control-plane.ts';
 import { LogIntake } from './log-intake.ts';
 import { decideOutcome, type Outcome } from './outcome.ts';
 
@@ -27,6 +27,8 @@ export interface AttemptRequest {
   plan: CellPlan;
   /** The job but for what is known only at dispatch. */
   job: Job;
+  /** The job's values as JSON texts that were checked to be such; see ControlPlaneOptions. */
+  valueTexts?: ValueTexts;
   bundle: Uint8Array;
   cpu: number;
   timeoutMs: number;
@@ -146,6 +148,7 @@ class LiveAttempt {
     });
     this.control = new ControlPlane({
       job: request.job,
+      ...(request.valueTexts === undefined ? {} : { valueTexts: request.valueTexts }),
       bundle: request.bundle,
       blobs: ports.blobs,
       logs: this.logs,
