@@ -45,7 +45,3 @@ export const asNobody = (): string[] => [
 /** The directory is read-only there. */
 export const withReadOnly = (dir: string): string[] =>
   inMountNamespace(`mount --bind ${dir} ${dir}\nmount -o remount,bind,ro ${dir}`);
-
-/** The directory is an empty file system of this size there, until the process and all that it started are gone. */
-export const onSmallDisk = (dir: string, size: string): string[] =>
-  inMountNamespace(`mount -t tmpfs -o size=${size},mode=0700 none ${dir}`);

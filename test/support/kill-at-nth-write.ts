@@ -1,5 +1,3 @@
-import { fileURLToPath } from 'node:url';
-
 /**
  * Flags for a Node.js process that kills itself with SIGKILL just before its nth change of the file system, whichever
  * function of `node:fs` makes it: what a power cut or the kernel's killer leaves. Changes are counted from 1, before they
@@ -11,9 +9,4 @@ import { fileURLToPath } from 'node:url';
 export function killAtNthWrite(n: number): string[] {
   const preload = new URL('./kill-at-nth-write.preload.ts', import.meta.url);
   return ['--import', `${preload.href}?n=${n}`];
-}
-
-/** The program at a URL, with its own flags and arguments in order, for `spawn(process.execPath, …)`. */
-export function crashingProgram(n: number, program: URL, args: string[]): string[] {
-  return [...killAtNthWrite(n), fileURLToPath(program), ...args];
 }

@@ -60,9 +60,6 @@ export function readResidue(scope: ResidueScope): Residue {
   };
 }
 
-/** Everything on this host that cells may leave, for a before and an after. */
-export const snapshotHost = async (): Promise<Residue> => readResidue({});
-
 /** What is there after and was not before, a line each. */
 export function differences(before: Residue, after: Residue): string[] {
   return (Object.keys(after) as (keyof Residue)[]).flatMap((kind) => {
