@@ -1,0 +1,161 @@
+import { once } from 'node:events';
+import { type Duplex, duplexPair, PassThrough } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Cell, CellEnd } from '@glovebox/cell';
+import { type ClientStream, connectClient } from '@glovebox/channel';
+import { newAttemptId, newRunId } from '@glovebox/contract';
+import { expect, it, vi } from 'vitest';
+import { runAttempt } from './run-attempt.ts';
+
+/** A cell in this process: its death, its output and its end of the channel are the test's to choose. */
+function started(signal?: AbortSignal) {
+  const [hostEnd, cellEnd] = duplexPair();
+  const stdout = new PassThrough();
+  const died = Promise.withResolvers<CellEnd>();
+  const kills: string[] = [];
+  const cell: Cell = {
+    id: 'cell_x' as Cell['id'],
+    facts: { driver: 'test', runtime: 'none', runtimeVersion: '0', planHash: '', properties: [] },
+    channel: hostEnd,
+    stdout,
+    stderr: PassThrough.from([]),
+    stdin: null,
+    dispatch: async () => undefined,
+    kill: (cause) => kills.push(cause),
+    ended: died.promise,
+  };
+  const never = (): never => {
+    throw new Error('not asked for');
+  };
+  const report = runAttempt(
+    {
+      plan: {} as never,
+      bundle: Buffer.from('1'),
+      cpu: 1,
+      timeoutMs: 1000,
+      job: {
+        ids: { project: 'p', run: newRunId(), attempt: newAttemptId(), node: 'n', correlation: 'c' },
+        nowMs: 0,
+        timeoutMs: 0,
+        bundle: { digest: `sha256:${'0'.repeat(64)}`, sizeBytes: 1 },
+        limits: { outputBytes: 100, logBytes: 1000, filesBytes: 0, filesCount: 0, scratchBytes: 0 },
+        idempotencyKey: 'k',
+        input: null,
+        config: null,
+      },
+    },
+    {
+      driver: { name: 'test', boot: async () => cell, inspect: never, sweep: never },
+      blobs: { put: never, read: never, has: never },
+      now: Date.now,
+      monotonicMs: () => performance.now(),
+    },
+    {},
+    signal,
+  );
+  const die = (): void =>
+    died.resolve({
+      cause: 'self',
+      exit: { code: 5, signal: null },
+      pidsLimitHit: false,
+      peakMemoryBytes: null,
+      peakPids: null,
+      teardownMs: 0,
+    });
+  return { report, cellEnd, stdout, kills, die };
+}
+
+interface Voice {
+  /** Open a request. */
+  open(method: string, path: string, headers?: Record<string, string>): ClientStream;
+  write(bytes: Uint8Array): void;
+}
+
+/** The cell's end of the channel, once the job is there. */
+async function dispatched(cellEnd: Duplex): Promise<Voice> {
+  const client = connectClient(cellEnd);
+  const open: Voice['open'] = (method, path, headers = {}) => {
+    const stream = client.open({ method, url: `http://control.invalid${path}`, headers });
+    stream.response.catch(() => undefined);
+    return stream;
+  };
+  const job = open('GET', '/job');
+  job.end();
+  await job.response;
+  return { open, write: (bytes) => void cellEnd.write(bytes) };
+}
+
+/** Something that a cell or its user begins, and how it goes on. */
+type Act = (cell: Voice, cancel: AbortController) => () => void;
+const acts: Record<string, Act> = {
+  'a result': ({ open }) => {
+    const stream = open('POST', '/result', { 'glovebox-result': 'output' });
+    void stream.write(Buffer.from('1'));
+    return () => stream.end();
+  },
+  'a second request for the job':
+    ({ open }) =>
+    () =>
+      open('GET', '/job').end(),
+  'a log record that is none': ({ open }) => {
+    const stream = open('POST', '/log');
+    return () => void stream.write(Buffer.from('nonsense\n'));
+  },
+  garbage:
+    ({ write }) =>
+    () =>
+      write(Buffer.alloc(64, 0xff)),
+  'a cancellation': (_, cancel) => () => cancel.abort('by hand'),
+};
+
+const turns = async (): Promise<void> => {
+  for (let i = 0; i < 50; i++) await turn();
+};
+
+it.each(Object.entries(acts))('takes %s no more from a cell that is dead', async (_, act) => {
+  const cancel = new AbortController();
+  const { report, cellEnd, stdout, kills, die } = started(cancel.signal);
+  const goOn = act(await dispatched(cellEnd), cancel);
+  await turns();
+  die();
+  await turns();
+  goOn();
+  await turns();
+  stdout.end();
+  expect(await report).toMatchObject({ state: 'CRASHED', error: { code: 'NODE_EXITED' }, outputText: null });
+  expect(kills).toEqual([]);
+});
+
+it.each([
+  ['a result', 'SUCCEEDED'],
+  ['a second request for the job', 'CHANNEL_ABUSE'],
+  ['a log record that is none', 'CHANNEL_CORRUPTED'],
+  ['garbage', 'CHANNEL_CORRUPTED'],
+  ['a cancellation', 'CANCELLED'],
+])('takes %s from one that lives', async (name, state) => {
+  const cancel = new AbortController();
+  const { report, cellEnd, stdout, die } = started(cancel.signal);
+  (acts[name] as Act)(await dispatched(cellEnd), cancel)();
+  await turns();
+  die();
+  stdout.end();
+  expect((await report).state).toBe(state);
+});
+
+it('leaves no timer that acts on a cell which is dead, though its channel is still open', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const { report, cellEnd, stdout, kills, die } = started();
+    await dispatched(cellEnd);
+    die();
+    stdout.end();
+    await report;
+    cellEnd.destroy();
+    await once(cellEnd, 'close');
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(kills).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
