@@ -48,6 +48,8 @@ function connected(limits: Partial<Job['limits']> = {}) {
   const blobs = memoryBlobs();
   const seen = {
     results: [] as CellResult[],
+    /** How many reports had been taken in when a result was. */
+    progressAtResult: [] as number[],
     violations: [] as Violation[],
     progress: [] as Progress[],
     loaded: 0,
@@ -70,7 +72,10 @@ function connected(limits: Partial<Job['limits']> = {}) {
     },
     onLoaded: () => seen.loaded++,
     onProgress: (progress) => seen.progress.push(progress),
-    onResult: (result) => seen.results.push(result),
+    onResult: (result) => {
+      seen.results.push(result);
+      seen.progressAtResult.push(seen.progress.length);
+    },
     onViolation: (violation) => seen.violations.push(violation),
   });
   const server = serveChannel(hostEnd, (stream) => control.accept(stream));
@@ -306,5 +311,21 @@ it('takes progress within its shape', async () => {
   void request(cell, 'POST', '/progress', '{"fraction":2}').catch(() => undefined);
   await settled();
   expect(cell.seen.violations.map(({ code }) => code)).toEqual(['CHANNEL_ABUSE']);
+  cell.close();
+});
+
+it('takes in the progress that came right before the result', async () => {
+  const cell = await started();
+  const count = 50;
+  for (let i = 0; i < count; i++) {
+    const report = cell.open('POST', '/progress');
+    void report.write(Buffer.from(JSON.stringify({ fraction: i / count }))).catch(() => undefined);
+    report.end();
+  }
+  const result = cell.open('POST', '/result', { 'glovebox-result': 'output' });
+  void result.write(Buffer.from('1')).catch(() => undefined);
+  result.end();
+  await settled();
+  expect(cell.seen.progressAtResult).toEqual([count]);
   cell.close();
 });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ServerStream } from '@glovebox/channel';
 import {
   type CancelNotice,
@@ -260,14 +261,23 @@ export class ControlPlane {
       // Not parsed here: of an output of the greatest size that alone could stall the host for seconds.
       const fault = jsonTextFault(text, { maxBytes, maxDepth: maxOutputDepth });
       if (fault) return this.#options.onViolation({ code: 'OUTPUT_NOT_JSON', detail: fault.detail });
-      return this.#options.onResult({ kind: 'output', text });
+      return this.#deliver({ kind: 'output', text });
     }
     const text = kind === 'error' ? await readText(stream.body, errorBodyBytes) : undefined;
     if (stream.signal.aborted) return;
     const parsed = text === undefined ? undefined : parseJson(text, { maxBytes: errorBodyBytes, maxDepth: 64 });
     const error = parsed?.ok ? guestErrorSchema.safeParse(parsed.value) : undefined;
     if (!error?.success) return this.#violate('the result is malformed');
-    this.#options.onResult({ kind: 'error', error: error.data });
+    return this.#deliver({ kind: 'error', error: error.data });
+  }
+
+  /**
+   * What a node said before its result counts, and each request is read by a loop of its own: one turn of the event loop
+   * lets those whose bytes are all here come to their end. Those that are still open have no claim to more.
+   */
+  async #deliver(result: CellResult): Promise<void> {
+    await nextTurn();
+    if (this.#phase !== 'ended') this.#options.onResult(result);
   }
 
   #violate(detail: string): void {
