@@ -3,7 +3,7 @@ import { type Duplex, duplexPair, PassThrough } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Cell, CellEnd } from '@glovebox/cell';
 import { type ClientStream, connectClient } from '@glovebox/channel';
-import { newAttemptId, newRunId } from '@glovebox/contract';
+import { newAttemptId, newRunId, type Progress } from '@glovebox/contract';
 import { expect, it, vi } from 'vitest';
 import { runAttempt } from './run-attempt.ts';
 
@@ -13,6 +13,7 @@ function started(signal?: AbortSignal) {
   const stdout = new PassThrough();
   const died = Promise.withResolvers<CellEnd>();
   const kills: string[] = [];
+  const progress: Progress[] = [];
   const cell: Cell = {
     id: 'cell_x' as Cell['id'],
     facts: { driver: 'test', runtime: 'none', runtimeVersion: '0', planHash: '', properties: [] },
@@ -50,7 +51,7 @@ function started(signal?: AbortSignal) {
       now: Date.now,
       monotonicMs: () => performance.now(),
     },
-    {},
+    { onProgress: (report) => progress.push(report) },
     signal,
   );
   const die = (): void =>
@@ -62,7 +63,7 @@ function started(signal?: AbortSignal) {
       peakPids: null,
       teardownMs: 0,
     });
-  return { report, cellEnd, stdout, kills, die };
+  return { report, cellEnd, stdout, kills, progress, die };
 }
 
 interface Voice {
@@ -97,6 +98,14 @@ const acts: Record<string, Act> = {
     ({ open }) =>
     () =>
       open('GET', '/job').end(),
+  'a progress report': ({ open }) => {
+    const stream = open('POST', '/progress');
+    void stream.write(Buffer.from('{"fraction":'));
+    return () => {
+      void stream.write(Buffer.from('1}'));
+      stream.end();
+    };
+  },
   'a log record that is none': ({ open }) => {
     const stream = open('POST', '/log');
     return () => void stream.write(Buffer.from('nonsense\n'));
@@ -114,7 +123,7 @@ const turns = async (): Promise<void> => {
 
 it.each(Object.entries(acts))('takes %s no more from a cell that is dead', async (_, act) => {
   const cancel = new AbortController();
-  const { report, cellEnd, stdout, kills, die } = started(cancel.signal);
+  const { report, cellEnd, stdout, kills, progress, die } = started(cancel.signal);
   const goOn = act(await dispatched(cellEnd), cancel);
   await turns();
   die();
@@ -123,7 +132,7 @@ it.each(Object.entries(acts))('takes %s no more from a cell that is dead', async
   await turns();
   stdout.end();
   expect(await report).toMatchObject({ state: 'CRASHED', error: { code: 'NODE_EXITED' }, outputText: null });
-  expect(kills).toEqual([]);
+  expect({ kills, progress }).toEqual({ kills: [], progress: [] });
 });
 
 it.each([
@@ -132,14 +141,16 @@ it.each([
   ['a log record that is none', 'CHANNEL_CORRUPTED'],
   ['garbage', 'CHANNEL_CORRUPTED'],
   ['a cancellation', 'CANCELLED'],
+  ['a progress report', 'CRASHED'],
 ])('takes %s from one that lives', async (name, state) => {
   const cancel = new AbortController();
-  const { report, cellEnd, stdout, die } = started(cancel.signal);
+  const { report, cellEnd, stdout, progress, die } = started(cancel.signal);
   (acts[name] as Act)(await dispatched(cellEnd), cancel)();
   await turns();
   die();
   stdout.end();
   expect((await report).state).toBe(state);
+  expect(progress).toHaveLength(name === 'a progress report' ? 1 : 0);
 });
 
 it('leaves no timer that acts on a cell which is dead, though its channel is still open', async () => {
@@ -155,6 +166,30 @@ it('leaves no timer that acts on a cell which is dead, though its channel is sti
     await vi.advanceTimersByTimeAsync(60_000);
     expect(kills).toEqual([]);
     expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+it('kills a cell that does not ask for its job within its time to boot, and none that has', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const silent = started();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(silent.kills).toEqual(['violation']);
+    silent.die();
+    silent.stdout.end();
+    silent.cellEnd.destroy();
+    await expect(silent.report).rejects.toMatchObject({ code: 'CELL_BOOT_FAILED' });
+
+    const up = started();
+    await dispatched(up.cellEnd);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(up.kills).toEqual([]);
+    up.die();
+    up.stdout.end();
+    up.cellEnd.destroy();
+    await up.report;
   } finally {
     vi.useRealTimers();
   }
