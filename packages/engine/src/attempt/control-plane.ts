@@ -80,6 +80,8 @@ export class ControlPlane {
   #logOpen = false;
   #bundleSent = false;
   #resultOpen = false;
+  /** The result is whole: nothing new is taken in. */
+  #resultWhole = false;
   #progressReports = 0;
   #filesBytes = 0;
   #filesOpen = 0;
@@ -136,7 +138,7 @@ export class ControlPlane {
   }
 
   async #route(stream: ServerStream): Promise<void> {
-    if (this.#phase === 'ended') return stream.reset('the attempt has ended');
+    if (this.#phase === 'ended' || this.#resultWhole) return stream.reset('the attempt has ended');
     const target = parseTarget(stream.head.url);
     if (target === undefined) return this.#violate('a request has no valid URL');
     if (target.authority !== controlAuthority) {
@@ -276,6 +278,7 @@ export class ControlPlane {
    * lets those whose bytes are all here come to their end. Those that are still open have no claim to more.
    */
   async #deliver(result: CellResult): Promise<void> {
+    this.#resultWhole = true;
     await nextTurn();
     if (this.#phase !== 'ended') this.#options.onResult(result);
   }
