@@ -1,13 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CliRun } from '../support/cli.ts';
 import { brokenRecords, listRuns } from '../support/kill-points.ts';
 import { inWay, manyWays } from '../support/many-ways.ts';
 import { openSmallDisk, type SmallDisk } from '../support/small-disk.ts';
 import { type CliHome, makeCliHome } from '../support/use-cli.ts';
 import { leftovers } from '../support/use-engine.ts';
+
+vi.setConfig({ testTimeout: 240_000 });
 
 let home: CliHome;
 let disk: SmallDisk;
@@ -68,7 +70,7 @@ describe('a full disk', () => {
     expect({ code: fits.code, state: fits.json().state }).toEqual({ code: 0, state: 'SUCCEEDED' });
   });
 
-  it.each([0, 8, 40, 100, 160, 280, 400])('with %i KiB left ends a run typed, and recovers with space', async (kib) => {
+  it.each([0, 40, 100, 200, 400])('with %i KiB left ends a run typed, and recovers with space', async (kib) => {
     disk.fill(kib << 10);
     const ran = await home.run([...inWay('lines', 200), '--json']);
     if (ran.code !== 0) {

@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CliRun } from '../support/cli.ts';
 import { manyWays } from '../support/many-ways.ts';
 import { listTree, makeCliHome, useCli } from '../support/use-cli.ts';
+
+vi.setConfig({ testTimeout: 240_000 });
 
 const cli = useCli();
 const sha512 = `sha512-${Buffer.alloc(64, 1).toString('base64')}`;

@@ -16,10 +16,12 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { errorCatalogue } from '@glovebox/contract';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import { commands } from '../../apps/cli/src/commands.ts';
 import { type CliHome, listTree, makeCliHome, useCli } from '../support/use-cli.ts';
+
+vi.setConfig({ testTimeout: 240_000 });
 
 const cli = useCli();
 const repository = fileURLToPath(new URL('../..', import.meta.url));
@@ -242,7 +244,10 @@ describe('glovebox node new', () => {
     expect(readFileSync(join(foreign, 'mine.txt'), 'utf8')).toBe('of somebody else');
     expect(existsSync(join(foreign, 'node.json'))).toBe(false);
   });
+});
 
+let directories = 0;
+describe.concurrent('glovebox node new, given', () => {
   it.each<[string, (dir: string) => string[], string]>([
     ['a directory that is not empty', (dir) => [mkfile(join(dir, 'full', 'x')) && join(dir, 'full')], 'ALREADY_EXISTS'],
     ['a file', (dir) => [mkfile(join(dir, 'a-file'))], 'ALREADY_EXISTS'],
@@ -261,13 +266,14 @@ describe('glovebox node new', () => {
     ['two directories', (dir) => [join(dir, 'fine'), join(dir, 'fine2')], 'USAGE'],
     ['an empty name', () => [''], 'USAGE'],
   ])('refuses %s and changes nothing', async (_, argumentsIn, code) => {
-    const { dir, dataDir, run } = cli();
+    const dir = join(cli().dir, `refusing-${directories++}`);
+    mkdirSync(dir);
     const args = argumentsIn(dir);
-    const before = [listTree(dir), listTree(dataDir)];
-    const refused = await run(['node', 'new', ...args, '--json']);
+    const before = listTree(dir);
+    const refused = await cli().run(['node', 'new', ...args, '--json'], { cwd: dir });
     expect({ code: refused.code, error: refused.json().error?.code }).toEqual({ code: 2, error: code });
     expect(refused.json().error?.hint).toMatch(/./);
-    expect([listTree(dir), listTree(dataDir)]).toEqual(before);
+    expect(listTree(dir)).toEqual(before);
   });
 });
 
@@ -305,7 +311,7 @@ describe('glovebox node refresh', () => {
   });
 });
 
-describe('the command line itself', () => {
+describe.concurrent('the command line itself', () => {
   it('tells its version in every form', async () => {
     const { version } = JSON.parse(readFileSync(new URL('../../apps/cli/package.json', import.meta.url), 'utf8'));
     for (const args of [['--version'], ['-V'], ['--version', '--quiet'], ['-q', '-V']]) {

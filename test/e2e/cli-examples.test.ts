@@ -3,8 +3,10 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createPackageSource } from '@glovebox/registry-npm';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { useCli } from '../support/use-cli.ts';
+
+vi.setConfig({ testTimeout: 240_000 });
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const examples = join(repository, 'examples');

@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   asNobody,
   withoutCgroups,
@@ -10,6 +10,8 @@ import {
   withReadOnlyCgroups,
 } from '../support/altered-host.ts';
 import { type CliHome, listTree, useCli } from '../support/use-cli.ts';
+
+vi.setConfig({ testTimeout: 240_000 });
 
 const cli = useCli();
 const node = ['node', 'run', 'good', '--trial', '--json'];
@@ -67,9 +69,10 @@ describe('a host that', () => {
     expect(missing).toEqual([expect.objectContaining({ state: 'missing', hint: expect.stringMatching(hint) })]);
     // What was not probed is not claimed.
     expect(facts.find(({ name: is }) => is === 'seccomp')?.state).toBe('unknown');
+    if (name !== 'runtime') return;
     const text = await cli().run(['doctor'], { through: through() });
-    expect(text.stdout).toMatch(new RegExp(`✗ ${name} `));
-    expect(text.stdout).toMatch(hint);
+    expect(text.stdout).toMatch(new RegExp(`✗ ${name} .*\\n +hint: .*apt-get`));
+    expect(text.stdout).toContain('not probed yet: ');
     expect(text.stdout).toContain('This host cannot run cells.');
   });
 

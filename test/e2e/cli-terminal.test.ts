@@ -1,10 +1,12 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { bin } from '../support/cli.ts';
 import { inWay, manyWays } from '../support/many-ways.ts';
 import { hasTerminals, onTerminal } from '../support/terminal.ts';
 import { useCli } from '../support/use-cli.ts';
+
+vi.setConfig({ testTimeout: 240_000 });
 
 /** What a terminal would obey: moves, titles, answers typed for the user, other writing directions, a C1 introducer. */
 const hostile =
@@ -183,7 +185,7 @@ describe.skipIf(!hasTerminals)('on a terminal', () => {
   });
 
   it('takes one Ctrl-C as one, and a second one as an end', async () => {
-    const once = open(inWay('wait', 30_000));
+    const once = open(inWay('wait', 170_000));
     await once.seen(/waiting/);
     once.type('\u0003');
     expect(await once.ended).toBe(130);

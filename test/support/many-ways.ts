@@ -37,7 +37,7 @@ import fs from 'node:fs';`,
     case 'stay':
       ctx.signal.addEventListener('abort', () => ctx.log.info('told and staying'));
       ctx.log.info('staying');
-      await new Promise((resolve) => setTimeout(resolve, 60000));
+      await new Promise((resolve) => setTimeout(resolve, 170000));
   }
   return { value: 'nothing' };`,
   manifest: {
@@ -50,7 +50,7 @@ import fs from 'node:fs';`,
     config: { type: 'object', properties: { mode: { enum: ['a', 'b'] } }, additionalProperties: false },
     output: { type: 'object', properties: { value: {} }, required: ['value'], additionalProperties: false },
     capabilities: { files: { maxBytes: '8MiB', maxCount: 4 }, scratch: { maxBytes: '1MiB' } },
-    resources: { memory: '96MiB', timeout: '20s', output: '64KiB', logs: '256KiB' },
+    resources: { memory: '96MiB', timeout: '3m', output: '64KiB', logs: '256KiB' },
   },
   files: {
     'fixtures/good.json': JSON.stringify({

@@ -29,6 +29,8 @@ async function main(args: string[], interrupts: Interrupts): Promise<number> {
       output.text(commandHelp(command));
       return 0;
     }
+    // A variable that was not set: never the directory one stands in.
+    if (parsed.positionals.includes('')) throw usage(command.name, 'An argument is an empty string');
     const count = parsed.positionals.length;
     if (count < command.positionals.min) throw usage(command.name, `glovebox ${command.name} needs ${command.usage}`);
     if (count > command.positionals.max)
