@@ -24,6 +24,7 @@ export const needs = [
 export const testNeeds = [
   { what: 'runc (tests of the second runtime)', package: 'runc', commands: ['runc'] },
   { what: 'openssl (tests make certificates)', package: 'openssl', commands: ['openssl'] },
+  { what: 'git (tests plant a repository)', package: 'git', commands: ['git'] },
   { what: 'ps (tests look for processes)', package: 'procps', commands: ['ps'] },
 ];
 
