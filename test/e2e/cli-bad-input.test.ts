@@ -411,6 +411,19 @@ describe.concurrent('a node package', () => {
     expectRefusal(await cli().run(['node', 'run', await changed(change), '--trial', '--json']), refusal);
   });
 
+  it('with a fault and something odd is told the fault first', async () => {
+    const name = await changed((dir, json) => {
+      writeFileSync(join(dir, '.npmrc'), '');
+      json('node.json', (m) => Object.assign(m, { tittle: 1 }));
+    });
+    const { json } = await cli().run(['node', 'run', name, '--trial', '--json']);
+    expect(json().error?.place).toMatchObject({ file: 'node.json', path: '/tittle' });
+    expect((json().findings as { severity: string }[]).map(({ severity }) => severity).sort()).toEqual([
+      'error',
+      'warning',
+    ]);
+  });
+
   it('with several faults is told all of them at once', async () => {
     const name = await changed((dir, json) => {
       json('node.json', (m) => Object.assign(m, { tittle: 1, title: '' }));

@@ -96,6 +96,21 @@ describe.concurrent('glovebox node run', () => {
     expect({ event, keys: Object.keys(result).sort() }).toEqual({ event: 'result', keys: runKeys });
   });
 
+  it('tells what is odd about a package, and runs it all the same', async () => {
+    await cli().node('odd', {
+      id: 'odd',
+      body: 'return 1;',
+      files: { '.npmrc': 'registry=https://example.com/', 'dist/x.js': '' },
+    });
+    const { code, stderr } = await cli().run(['node', 'run', 'odd', '--trial']);
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^warning \.npmrc \.npmrc is ignored/m);
+    expect(stderr).toMatch(/^warning dist dist is not used/m);
+    const { stdout } = await cli().run(['node', 'run', 'odd', '--trial', '--json=lines']);
+    const warnings = stdout.split('\n').filter((line) => line.includes('"event":"warning"'));
+    expect(warnings.map((line) => JSON.parse(line))).toMatchObject([{ severity: 'warning' }, { severity: 'warning' }]);
+  });
+
   it('tells progress as it comes', async () => {
     const { stdout } = await cli().run([...inWay('progress', 1), '--json=lines']);
     const progress = stdout.split('\n').filter((line) => line.includes('"event":"progress"'));

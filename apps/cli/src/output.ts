@@ -135,8 +135,7 @@ export function errorText(error: ErrorData): string {
   const label = paint(['red', 'bold'], 'error', process.stderr);
   const lines = [`${label} ${error.code}: ${indented(error.message, '  ')}`];
   if (findings.length > 1) {
-    for (const finding of findings)
-      lines.push(`  ${placeText(finding.place)}${indented(finding.message, '    ')} (${finding.rule})`);
+    for (const finding of findings) lines.push(`  ${findingText(finding)}`);
   } else {
     const place = error.place ?? findings[0]?.place;
     const at = place ? placeText(place).trim() : '';
@@ -144,6 +143,10 @@ export function errorText(error: ErrorData): string {
   }
   if (error.hint) lines.push(`  ${paint('cyan', 'hint', process.stderr)}: ${indented(error.hint, '    ')}`);
   return lines.join('\n');
+}
+
+export function findingText({ place, severity, message, rule }: Finding): string {
+  return `${severity === 'warning' ? 'warning ' : ''}${placeText(place)}${indented(message, '    ')} (${rule})`;
 }
 
 /** `file:line:column /json/pointer ` as far as known, with a blank at its end where there is anything. */

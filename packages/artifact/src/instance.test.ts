@@ -21,7 +21,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { killAtNthWrite } from '../../../test/support/kill-at-nth-write.ts';
 import { makePredicate } from '../test/support/predicate.ts';
-import { openInstance, signReceipt, verifyReceipt } from './index.ts';
+import { openInstance, readPublicKey, signReceipt, verifyReceipt } from './index.ts';
 import { pinKey } from './keys.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -301,5 +301,30 @@ describe('a data directory that cannot be used', () => {
     } finally {
       execFileSync('umount', [disk]);
     }
+  });
+});
+
+describe('the public key alone', () => {
+  it('is read from a data directory, and nothing is made', async () => {
+    expect(() => readPublicKey(dataDir)).toThrow(expect.objectContaining({ code: 'KEY_UNUSABLE' }));
+    expect(existsSync(dataDir)).toBe(false);
+    const { publicKeyPem } = await openInstance(dataDir);
+    expect(readPublicKey(dataDir)).toBe(publicKeyPem);
+  });
+
+  it.each<[string, () => void]>([
+    ['a data directory that others can reach', () => chmodSync(dataDir, 0o755)],
+    ['a keys directory that others can reach', () => chmodSync(join(dataDir, 'keys'), 0o755)],
+    ['a key that others can change', () => chmodSync(join(dataDir, 'keys/signing.pub.pem'), 0o666)],
+    [
+      'a link',
+      () =>
+        renameSync(join(dataDir, 'keys'), join(root, 'keys')) ?? symlinkSync(join(root, 'keys'), join(dataDir, 'keys')),
+    ],
+    ['nothing', () => rmSync(join(dataDir, 'keys/signing.pub.pem'))],
+  ])('is not trusted from %s', async (_, change) => {
+    await openInstance(dataDir);
+    change();
+    expect(() => readPublicKey(dataDir)).toThrow(expect.objectContaining({ code: 'KEY_UNUSABLE' }));
   });
 });

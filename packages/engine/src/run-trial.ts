@@ -5,6 +5,7 @@ import {
   type AttemptState,
   type ErrorData,
   type FileRecord,
+  type Finding,
   GloveboxError,
   type Json,
   type LogRecord,
@@ -43,6 +44,8 @@ export interface TrialEvents {
     step: 'read' | 'check' | 'restore' | 'bundle' | 'boot' | 'load' | 'run' | 'teardown',
     detail?: string,
   ) => void;
+  /** What is odd about the package or its build, and hinders nothing. */
+  onWarning?: (finding: Finding) => void;
   onRun?: (ids: { run: string; attempt: string }) => void;
   onLog?: (record: LogRecord) => void;
   onProgress?: (progress: Progress) => void;
@@ -85,12 +88,13 @@ export async function runTrial(
   events.onStep?.('read');
   requireJson('input', request.inputText, 'INPUT_NOT_JSON');
   requireJson('config', request.configText, 'INPUT_NOT_JSON');
-  const pkg = await readPackage(engine, request.packageDir);
+  const { pkg, warnings } = await readPackage(engine, request.packageDir);
   const image = await engine.images.current('runtime');
   const judge = openJudge({ input: pkg.manifest.input, config: pkg.manifest.config, output: pkg.manifest.output });
   try {
     events.onStep?.('check');
     const [, built] = await both(checkValues(judge, pkg, request), buildNode(engine, pkg, events, signal));
+    for (const warning of [...warnings, ...built.warnings]) events.onWarning?.(warning);
     const limits = runLimits(pkg.manifest);
     const plan = planRunCell(image.digest as Parameters<typeof planRunCell>[0], limits);
     const { run, attempt } = describeRun(engine, request, pkg, limits);
@@ -206,9 +210,9 @@ async function both<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
   return [left.value, right.value];
 }
 
-async function readPackage(engine: Engine, dir: string): Promise<NodePackage> {
+async function readPackage(engine: Engine, dir: string): Promise<{ pkg: NodePackage; warnings: Finding[] }> {
   const read = await readNodePackage(dir, { registries: engine.packages.registries() });
-  if (read.ok) return read.pkg;
+  if (read.ok) return read;
   const { findings } = read;
   throw new GloveboxError('PACKAGE_INVALID', {
     ...fromFindings(findings),

@@ -13,7 +13,7 @@ import { loadConfig } from '../config.ts';
 import { type FixtureVerdict, judgeFixture, readFixture } from '../fixture.ts';
 import { exitInterrupted, interruption } from '../interrupts.ts';
 import { localActor, openLocalEngine } from '../local-engine.ts';
-import { jsonText, type Output, oneLine, paint } from '../output.ts';
+import { findingText, jsonText, type Output, oneLine, paint } from '../output.ts';
 import { projectOf } from '../project.ts';
 import { errorLines, logText, stateText } from '../run-text.ts';
 import { readValue, withTextFields } from '../values.ts';
@@ -104,6 +104,10 @@ function eventsOf(output: Output): TrialEvents {
     onStep: (step, detail) => {
       output.progress(dim(`${stepTexts[step] ?? step}${detail === undefined ? '' : ` ${detail}`}`));
       output.event({ event: 'step', step, ...(detail === undefined ? {} : { detail }) });
+    },
+    onWarning: (finding) => {
+      output.progress(paint('yellow', findingText(finding), process.stderr));
+      output.event({ event: 'warning', ...finding });
     },
     onRun: (ids) => output.event({ event: 'run', ...ids }),
     onLog: (record) => {
