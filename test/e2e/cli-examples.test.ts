@@ -34,7 +34,7 @@ async function outputOf<T>(example: string, args: string[]): Promise<{ run: stri
   return json() as unknown as { run: string; output: T };
 }
 
-describe('the examples', () => {
+describe.concurrent('the examples', () => {
   it.each(fixtures)('%s does what its fixture %s says', async (name, fixture) => {
     const { code, stderr } = await cli().run(['node', 'run', join(examples, name), '--trial', '--fixture', fixture]);
     expect({ code, said: stderr.split('\n').at(-2) }).toEqual({ code: 0, said: `fixture ${fixture}: as expected` });
@@ -81,7 +81,7 @@ interface Profile {
   }[];
 }
 
-describe('csv-profile', () => {
+describe.concurrent('csv-profile', () => {
   const profile = async (
     file: string,
   ): Promise<{ run: string; output: Profile; column: (name: string) => Profile['columns'][number] }> => {
@@ -165,7 +165,7 @@ describe('csv-profile', () => {
   });
 });
 
-describe('geo-nearest', () => {
+describe.concurrent('geo-nearest', () => {
   it('finds the airports nearest to each state capital, as a comparison of all with all does', async () => {
     const places = readFileSync(data('data/airports.csv'), 'utf8')
       .trimEnd()
@@ -204,7 +204,7 @@ describe('geo-nearest', () => {
   });
 });
 
-describe('markdown-to-html', () => {
+describe.concurrent('markdown-to-html', () => {
   it.each(['vega-datasets/README.md', 'yaml/README.md', 'fast-check/README.md'])(
     'renders %s, with every heading and no markup of its own',
     async (path) => {

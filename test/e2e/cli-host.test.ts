@@ -9,7 +9,7 @@ import {
   withReadOnly,
   withReadOnlyCgroups,
 } from '../support/altered-host.ts';
-import { type CliHome, listTree, useCli } from '../support/use-cli.ts';
+import { type CliHome, listTree, makeCliHome, useCli } from '../support/use-cli.ts';
 
 vi.setConfig({ testTimeout: 240_000 });
 
@@ -52,7 +52,7 @@ const lacks: [string, () => string[], string, string, RegExp][] = [
   ],
 ];
 
-describe('a host that', () => {
+describe.concurrent('a host that lacks something, as one that', () => {
   it.each(lacks)('%s is told by its code, and by doctor with how to get it', async (_, through, code, name, hint) => {
     const before = listTree(cli().dataDir);
     // The script runs unshare itself, so what it hides it hides from what comes after.
@@ -60,7 +60,6 @@ describe('a host that', () => {
     expect({ exit: ran.code, code: ran.json().error?.code, stderr: ran.stderr }).toEqual({ exit: 3, code, stderr: '' });
     expect(ran.json().error?.hint).toMatch(/\S/);
     expect(listTree(cli().dataDir)).toEqual(before);
-    expect(cli().residue()).toEqual([]);
 
     const doctor = await cli().run(['doctor', '--json'], { through: through() });
     const { usable, facts } = doctor.json() as unknown as { usable: boolean; facts: Fact[] };
@@ -75,7 +74,9 @@ describe('a host that', () => {
     expect(text.stdout).toContain('not probed yet: ');
     expect(text.stdout).toContain('This host cannot run cells.');
   });
+});
 
+describe('a host that', () => {
   it('lacks nothing runs it, after all that', async () => {
     expect((await cli().run(node)).code).toBe(0);
   });
@@ -147,35 +148,36 @@ const runtimes: [string, string | undefined, string, RegExp][] = [
   ],
 ];
 
-describe('a runtime that', () => {
+describe.concurrent('a runtime that is no good, as one that', () => {
   it.each(runtimes)('%s is a typed error, and leaves nothing', async (_, script, code, says) => {
-    const path = join(cli().dir, 'runtime');
-    if (script !== undefined) {
-      writeFileSync(path, script);
-      chmodSync(path, 0o755);
+    const home = await makeCliHome();
+    try {
+      const path = join(home.dir, 'runtime');
+      if (script !== undefined) {
+        writeFileSync(path, script);
+        chmodSync(path, 0o755);
+      }
+      writeFileSync(join(home.dataDir, 'glovebox.yaml'), `runtime: ${path}\n`, { mode: 0o600 });
+      await home.node('good', { id: 'good', body: 'return 42;' });
+      const ran = await home.run(node);
+      expect({ exit: ran.code, error: ran.json().error }).toEqual({
+        exit: expect.toSatisfy((exit: number) => exit === 1 || exit === 3),
+        error: expect.objectContaining({
+          code: expect.stringMatching(new RegExp(`^(${code})$`)),
+          message: expect.stringMatching(says),
+          hint: expect.stringMatching(/\S/),
+        }),
+      });
+      expect((await home.run(['doctor', '--json'])).code).toBe(3);
+      expect(home.residue()).toEqual([]);
+      expect(home.leftovers()).toEqual([]);
+    } finally {
+      home.remove();
     }
-    writeFileSync(
-      join(cli().dataDir, 'glovebox.yaml'),
-      `runtime: ${script === undefined ? '/nonexistent/crun' : path}\n`,
-      {
-        mode: 0o600,
-      },
-    );
-    // Another source each time, so that a builder cell is needed.
-    await cli().node('rebuilt', { id: 'rebuilt', body: `return ${JSON.stringify(`${script}${says}`)};` });
-    const { code: exit, json } = await cli().run(['node', 'run', 'rebuilt', '--trial', '--json']);
-    expect({ exit, code: json().error?.code }).toEqual({
-      exit: expect.any(Number),
-      code: expect.stringMatching(new RegExp(`^(${code})$`)),
-    });
-    expect([1, 3]).toContain(exit);
-    expect(json().error?.message).toMatch(says);
-    expect(cli().residue()).toEqual([]);
-    expect(cli().leftovers()).toEqual([]);
-    const doctor = await cli().run(['doctor', '--json']);
-    expect(doctor.code).toBe(3);
   });
+});
 
+describe('a runtime that', () => {
   it('works is named by its path', async () => {
     const [path] = [...crun, ...runc].filter((candidate) => existsSync(candidate));
     writeFileSync(join(cli().dataDir, 'glovebox.yaml'), `runtime: ${path}\n`);

@@ -20,7 +20,7 @@ beforeAll(async () => {
   await cli().node('many-ways', manyWays);
 });
 
-describe('text of a node on its way to the terminal', () => {
+describe.concurrent('text of a node on its way to the terminal', () => {
   it('is shown and not obeyed, wherever it comes out', async () => {
     const { run } = cli();
     const said = { log: hostile, progress: hostile };
@@ -62,7 +62,7 @@ describe('text of a node on its way to the terminal', () => {
       const ran = await cli().run(['node', 'run', name, '--trial']);
       expect({ name, code: ran.code }).toEqual({ name, code: 1 });
       const [, id = ''] = /run (run_\w+)/.exec(ran.stderr) ?? [];
-      const listed = await cli().run(['run', 'list', '--limit', '1']);
+      const listed = await cli().run(['run', 'list', '--node', name]);
       const shown = await cli().run(['run', 'show', id]);
       const verified = await cli().run(['verify', id]);
       for (const { stdout, stderr } of [ran, listed, shown, verified])

@@ -24,7 +24,9 @@ beforeAll(async () => {
 const path = (name: string): string => join(cli().dir, name);
 const verify = (...args: string[]) => cli().run(['verify', ...args, '--json']);
 
-describe('glovebox verify', () => {
+let changes = 0;
+
+describe.concurrent('glovebox verify', () => {
   it('verifies a run against its record', async () => {
     const { code, json } = await verify(run);
     expect(code).toBe(0);
@@ -78,8 +80,9 @@ describe('glovebox verify', () => {
     ['bytes that are no text', () => Buffer.alloc(1000, 0xff), 2, 'RECEIPT_UNREADABLE'],
     ['a file that is too large', () => `${receipt}${' '.repeat(5 * 1024 * 1024)}`, 2, 'RECEIPT_UNREADABLE'],
   ])('refuses %s', async (_, content, exit, error) => {
-    writeFileSync(path('changed.json'), content());
-    const { code, json, stderr } = await verify(path('changed.json'), '--key', keyFile);
+    const file = path(`changed-${changes++}.json`);
+    writeFileSync(file, content());
+    const { code, json, stderr } = await verify(file, '--key', keyFile);
     expect({ code, error: json().error?.code, stderr }).toEqual({ code: exit, error, stderr: '' });
     expect(json().error?.hint).toMatch(/./);
     expect(json()).not.toHaveProperty('statement');
