@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   asNobody,
   withoutCgroups,
@@ -53,14 +53,17 @@ const lacks: [string, () => string[], string, string, RegExp][] = [
 ];
 
 describe.concurrent('a host that lacks something, as one that', () => {
+  let before: string[];
+  beforeAll(() => {
+    before = listTree(cli().dataDir);
+  });
+  afterAll(() => expect(listTree(cli().dataDir)).toEqual(before));
+
   it.each(lacks)('%s is told by its code, and by doctor with how to get it', async (_, through, code, name, hint) => {
-    const before = listTree(cli().dataDir);
     // The script runs unshare itself, so what it hides it hides from what comes after.
     const ran = await cli().run(node, { through: through() });
     expect({ exit: ran.code, code: ran.json().error?.code, stderr: ran.stderr }).toEqual({ exit: 3, code, stderr: '' });
     expect(ran.json().error?.hint).toMatch(/\S/);
-    expect(listTree(cli().dataDir)).toEqual(before);
-
     const doctor = await cli().run(['doctor', '--json'], { through: through() });
     const { usable, facts } = doctor.json() as unknown as { usable: boolean; facts: Fact[] };
     expect({ exit: doctor.code, usable }).toEqual({ exit: 3, usable: false });

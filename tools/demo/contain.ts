@@ -182,16 +182,33 @@ async function setTrap(): Promise<Trap> {
   const udp = dgram.createSocket('udp4');
   udp.on('message', () => arrived.push('udp'));
   const unixPath = join(dir, 'socket');
-  tcp.listen(0, '127.0.0.1');
-  unix.listen(unixPath);
-  udp.bind(0, '127.0.0.1');
-  await Promise.all([once(tcp, 'listening'), once(unix, 'listening'), once(udp, 'listening')]);
-  await chmod(unixPath, 0o666);
-  // A trap that nobody can spring proves nothing: read and knock once from the host.
-  if (!(await readFile(canaryPath, 'utf8')).includes(canary)) throw new Error('the canary file is not readable');
-  const knock = net.connect((tcp.address() as net.AddressInfo).port, '127.0.0.1');
-  await once(knock, 'close');
-  if (arrived.splice(0).join() !== 'tcp') throw new Error('the listener does not hear');
+  const remove = async () => {
+    for (const listener of [tcp, unix, udp]) {
+      try {
+        listener.close();
+      } catch {
+        // It never listened.
+      }
+    }
+    await rm(dir, { recursive: true, force: true });
+  };
+  try {
+    const heard = Promise.all([once(tcp, 'listening'), once(unix, 'listening'), once(udp, 'listening')]);
+    tcp.listen(0, '127.0.0.1');
+    unix.listen(unixPath);
+    udp.bind(0, '127.0.0.1');
+    await heard;
+    await chmod(unixPath, 0o666);
+    // A trap that nobody can spring proves nothing: read and knock once from the host.
+    if (!(await readFile(canaryPath, 'utf8')).includes(canary)) throw new Error('the canary file is not readable');
+    const knock = net.connect((tcp.address() as net.AddressInfo).port, '127.0.0.1');
+    await once(knock, 'close');
+    if (arrived.splice(0).join() !== 'tcp') throw new Error('the listener does not hear');
+  } catch (error) {
+    // A listener left open would keep the process from ending.
+    await remove();
+    throw error;
+  }
   return {
     dir,
     canaryPath,
@@ -202,12 +219,7 @@ async function setTrap(): Promise<Trap> {
     unixPath,
     wireSecret: randomBytes(8).toString('hex'),
     arrived,
-    async remove() {
-      tcp.close();
-      unix.close();
-      udp.close();
-      await rm(dir, { recursive: true, force: true });
-    },
+    remove,
   };
 }
 

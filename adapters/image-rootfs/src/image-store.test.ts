@@ -432,10 +432,11 @@ describe('a build that fails', () => {
     let unfinished = 0;
     for (const delayMs of [60, 120, 180, 240, 300, 360]) {
       const child = startBuilder(options);
+      const exited = once(child, 'exit');
       await once(child.stdout, 'data');
       await new Promise((resolve) => setTimeout(resolve, delayMs));
       child.kill('SIGKILL');
-      await once(child, 'exit');
+      await exited;
       if (existsSync(join(home, 'data/images/staging')) && staged('data').length > 0) unfinished++;
       const sound = await createImageStore(options)
         .verify('builder')
