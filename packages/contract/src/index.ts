@@ -1,6 +1,9 @@
+export * from './artifact.ts';
+export * from './audit.ts';
 export * from './build-control.ts';
 export * from './build-limits.ts';
 export * from './control.ts';
+export * from './draft.ts';
 export { type ErrorCode, type ErrorEntry, errorCatalogue, errorCodes } from './error-catalogue.ts';
 export { type ErrorData, GloveboxError, type GloveboxErrorOptions, type Place, toErrorData } from './errors.ts';
 export type { Finding } from './finding.ts';
@@ -18,5 +21,8 @@ export {
 export { type CellPlan, type CellRole, cellPlanSchema, planCeilings } from './plan.ts';
 export { type ProbeDocument, probeDocumentSchema } from './probe.ts';
 export * from './receipt.ts';
+export * from './reference.ts';
+export * from './release.ts';
+export * from './report.ts';
 export * from './run.ts';
 export { formatDuration, formatSize, parseDuration, parseSize } from './units.ts';

@@ -18,8 +18,11 @@ export const planCeilings = {
  */
 export const cellPlanSchema = z.strictObject({
   schema: z.literal('glovebox.cell-plan/1'),
-  /** `run`: the harness with a node. `bundle`: unpacks packages, then becomes esbuild. `probe`: tells what a cell is. */
-  role: z.enum(['run', 'bundle', 'probe']),
+  /**
+   * `run`: the harness with a node. `bundle`: unpacks packages, then becomes esbuild. `types`: unpacks, then becomes tsc.
+   * `tests`: unpacks, then runs the author's tests. `probe`: tells what a cell is.
+   */
+  role: z.enum(['run', 'bundle', 'types', 'tests', 'probe']),
   /** Isolation class. `ns`: namespaces, cgroups and seccomp on the host's kernel. */
   class: z.enum(['ns']),
   image: z.string().regex(idPatterns.digest),

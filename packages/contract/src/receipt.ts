@@ -18,13 +18,15 @@ export const receiptPredicateSchema = z.strictObject({
   instance: z.string().regex(idPatterns.instance),
   project: z.string(),
   actor: z.string(),
-  mode: z.enum(['trial']),
+  mode: z.enum(['trial', 'release']),
   node: z.strictObject({
     id: z.string(),
     version: z.string(),
     /** sha256 of the canonical file list of the package. */
     revision: digest,
     bundle: digest,
+    /** The release that was run; null in a trial. */
+    release: z.strictObject({ ref: z.string(), digest }).nullable(),
   }),
   observed: z.strictObject({
     state: z.enum(attemptStates),

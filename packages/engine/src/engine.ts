@@ -1,9 +1,26 @@
 import type { CellDriver } from '@glovebox/cell';
-import type { BlobStore, BundleCache, ImageStore, PackageSource, ReceiptSigner, RunStore } from './ports.ts';
+import type {
+  ArtifactStore,
+  AuditLog,
+  BlobStore,
+  BundleCache,
+  CheckCache,
+  DraftStore,
+  ImageStore,
+  PackageSource,
+  ReceiptSigner,
+  ReleaseStore,
+  RunStore,
+} from './ports.ts';
 
 /** What the use cases work with. Made once, by the app, and passed to each. */
 export interface Engine {
   readonly store: RunStore;
+  readonly drafts: DraftStore;
+  readonly releases: ReleaseStore;
+  readonly audit: AuditLog;
+  readonly artifacts: ArtifactStore;
+  readonly checks: CheckCache;
   readonly blobs: BlobStore;
   readonly images: ImageStore;
   readonly driver: CellDriver;

@@ -7,7 +7,7 @@ export interface RunStore {
   create(run: RunRecord, attempt: Attempt): Promise<void>;
   /** QUEUED → RUNNING. */
   begin(attemptId: string, startedAtMs: number): Promise<'begun' | 'stale'>;
-  /** QUEUED or RUNNING → an end state, with everything that is known of the attempt. */
+  /** QUEUED or RUNNING → an end state, with everything that is known of the attempt. It is audited with its receipt's digest. */
   finish(attemptId: string, end: AttemptEnd): Promise<'finished' | 'stale'>;
   /** Attempts that are not ended and whose owner is among `deadOwners` become LOST. @returns their ids. */
   markLost(isDead: (owner: Attempt['owner']) => boolean, atMs: number): Promise<string[]>;
@@ -99,4 +99,5 @@ export interface ReceiptSigner {
 }
 
 export type { LockedPackage, NodePackage, OpenJudge, ReadResult, ValueJudge } from '@glovebox/validate';
+export type * from './release-ports.ts';
 export type { FileRecord };

@@ -15,7 +15,9 @@ import type {
 export interface RunRecord {
   id: RunId;
   project: string;
-  mode: 'trial';
+  mode: 'trial' | 'release';
+  /** What was run by reference; null in a trial. */
+  release: { ref: string; digest: string } | null;
   actor: string;
   node: { id: string; version: string; revision: string; title: string };
   createdAtMs: number;

@@ -280,6 +280,7 @@ function describeRun(
     id: runId,
     project: request.project,
     mode: 'trial',
+    release: null,
     actor: request.actor,
     node: { id: pkg.manifest.id, version: pkg.version, revision: pkg.revision, title: pkg.manifest.title },
     createdAtMs,
@@ -345,7 +346,13 @@ function receiptOf(x: {
     project: run.project,
     actor: request.actor,
     mode: 'trial',
-    node: { id: run.node.id, version: run.node.version, revision: pkg.revision, bundle: x.built.bundleDigest },
+    node: {
+      id: run.node.id,
+      version: run.node.version,
+      revision: pkg.revision,
+      bundle: x.built.bundleDigest,
+      release: null,
+    },
     observed: {
       // What the node says of itself is under `claimed`.
       ...report.observed,

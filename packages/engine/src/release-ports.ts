@@ -1,0 +1,164 @@
+import type {
+  ArtifactConfig,
+  AuditCheckpoint,
+  AuditEntry,
+  AuditEvent,
+  Draft,
+  Release,
+  Report,
+} from '@glovebox/contract';
+import type { OwnerRef } from './records.ts';
+
+/**
+ * Drafts and their life cycle. Every method is one transaction; a transition that does not fit the state changes nothing.
+ * The event is appended to the audit chain in the same transaction, and only where something changed.
+ */
+export interface DraftStore {
+  /**
+   * Register a revision. `created` and `replaced` leave it in state draft, with no report and no artifact; `unchanged` leaves all as it
+   * is. `version-released`: that version is released with another revision. `busy`: a validation is going on.
+   */
+  put(
+    draft: { project: string; id: string; revision: string; version: string; title: string; snapshot: string },
+    event: AuditEvent,
+  ): Promise<{ kind: 'created' | 'replaced' | 'unchanged'; draft: Draft } | { kind: 'busy' | 'version-released' }>;
+  get(project: string, id: string): Promise<DraftRecord | undefined>;
+  /** By id, ascending. */
+  list(query: { project: string; limit: number; after?: string }): Promise<Draft[]>;
+  /**
+   * draft, passed or failed → validating. `busy`: another validation holds it. `stale`: it is at another revision.
+   * `released`: the revision is released, and its report stands. `absent`: there is no such draft.
+   */
+  beginValidation(
+    begin: { project: string; id: string; revision: string; validation: string; owner: OwnerRef; atMs: number },
+    event: AuditEvent,
+  ): Promise<'begun' | 'busy' | 'stale' | 'released' | 'absent'>;
+  /** validating → passed (with an artifact) or failed (without). `stale`: that validation does not hold the draft any more. */
+  endValidation(
+    end: { validation: string; atMs: number; report: Report; result: PassedValidation | null },
+    event: AuditEvent,
+  ): Promise<'ended' | 'stale'>;
+  /** validating → draft, for whoever gave up before a verdict. */
+  abandonValidation(validation: string, event: AuditEvent): Promise<'abandoned' | 'stale'>;
+  /** validating → draft, where the owner is dead by positive observation. @returns `project/id` of each. */
+  recoverValidations(isDead: (owner: OwnerRef) => boolean, atMs: number): Promise<string[]>;
+}
+
+export interface DraftRecord {
+  draft: Draft;
+  /** Blob with the snapshot; see encodeSnapshot. */
+  snapshot: string;
+  report: Report | null;
+  passed: PassedValidation | null;
+}
+
+/** What a passed validation leaves for a release. */
+export interface PassedValidation {
+  /** Digest of the artifact manifest. */
+  artifact: string;
+  /** Digest of the runtime image that fixtures ran in. */
+  image: string;
+  /** Digest of the canonical permissions. */
+  permissions: string;
+}
+
+export interface ReleaseStore {
+  /**
+   * passed → released, and the release. `unchanged`: the same digest is released under that version, nothing is written.
+   * `version-exists`: another digest is. `not-passed`: the draft is in another state; `stale`: at another revision; `absent`.
+   */
+  publish(
+    publish: { project: string; id: string; revision: string; publishedBy: string; atMs: number },
+    event: AuditEvent,
+  ): Promise<
+    | { kind: 'published' | 'unchanged' | 'version-exists'; release: Release }
+    | { kind: 'not-passed' | 'stale' | 'absent' }
+  >;
+  /** Newest: the highest version by semver that is not revoked, prereleases only where nothing else is there. */
+  find(
+    project: string,
+    id: string,
+    select: { version: string } | { digest: string } | 'newest',
+  ): Promise<Release | undefined>;
+  /** By id, then newest version first. */
+  list(query: {
+    project: string;
+    limit: number;
+    id?: string;
+    after?: { id: string; version: string };
+  }): Promise<Release[]>;
+  /** active → deprecated (with a reason), or back to active (null); active or deprecated → revoked, which is for good. */
+  setState(
+    change: {
+      project: string;
+      id: string;
+      version: string;
+      state: 'active' | 'deprecated' | 'revoked';
+      reason: string | null;
+      atMs: number;
+    },
+    event: AuditEvent,
+  ): Promise<{ kind: 'changed' | 'unchanged'; release: Release } | { kind: 'absent' | 'revoked' }>;
+  /** The release runs in another image from now on. `stale`: it is not at `from` any more. */
+  setImage(
+    change: { project: string; id: string; version: string; from: string; to: string; atMs: number },
+    event: AuditEvent,
+  ): Promise<{ kind: 'changed'; release: Release } | { kind: 'stale' | 'absent' }>;
+}
+
+/** The hash-chained record of what was done by whom. It has no method that changes or removes an entry. */
+export interface AuditLog {
+  /** Ascending by number. */
+  list(query: {
+    after?: number;
+    limit: number;
+    project?: string;
+    action?: string;
+    subject?: string;
+  }): Promise<AuditEntry[]>;
+  head(): Promise<{ seq: number; hash: string } | undefined>;
+  checkpoints(): Promise<AuditCheckpoint[]>;
+  addCheckpoint(checkpoint: AuditCheckpoint): Promise<void>;
+}
+
+/** Artifacts with their attestations: an OCI image layout. */
+export interface ArtifactStore {
+  /**
+   * Write an artifact and its attestations, whole or not at all. The same digest again changes nothing but adds attestations.
+   * @throws GloveboxError `DISK_FULL`.
+   */
+  put(artifact: StoredArtifact): Promise<void>;
+  /**
+   * Everything of it, each blob checked against its digest and size, the config against its schema.
+   * @throws GloveboxError `NOT_FOUND`, `ARTIFACT_CORRUPTED`, `ARTIFACT_INVALID`.
+   */
+  load(digest: string): Promise<LoadedArtifact>;
+  /** The DSSE envelopes that refer to it, as text, oldest first. */
+  attestations(digest: string): Promise<string[]>;
+  /** Add referrers to an artifact that is there. @throws GloveboxError `NOT_FOUND`, `DISK_FULL`. */
+  attest(digest: string, envelopeTexts: readonly string[]): Promise<void>;
+}
+
+/** The bytes of an artifact; `manifest` is what its digest is the sha256 of. */
+export interface StoredArtifact {
+  digest: string;
+  manifest: Uint8Array;
+  /** Every blob that the manifest names, by digest. */
+  blobs: ReadonlyMap<string, Uint8Array>;
+  attestations: readonly string[];
+}
+
+export interface LoadedArtifact {
+  digest: string;
+  config: ArtifactConfig;
+  bundle: Uint8Array;
+  sourceMap: Uint8Array;
+  /** A tar of the package's files. */
+  source: Uint8Array;
+}
+
+/** Verdicts of checks by a key of everything that decides them. It may forget anything at any time, and fails no validation. */
+export interface CheckCache {
+  get(key: string): Promise<string | undefined>;
+  put(key: string, text: string): Promise<void>;
+}
