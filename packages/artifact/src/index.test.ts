@@ -3,6 +3,8 @@ import * as artifact from './index.ts';
 
 it('exports these values and no others', () => {
   expect(Object.keys(artifact).sort()).toEqual([
+    'auditChainStart',
+    'auditEntryHash',
     'canonicalJson',
     'compareReceipt',
     'maxReceiptBytes',

@@ -1,3 +1,4 @@
+export { auditChainStart, auditEntryHash } from './audit.ts';
 export { canonicalJson } from './canonical.ts';
 export { compareReceipt, type RecordedAttempt } from './compare-receipt.ts';
 export { sha256Of } from './digest.ts';
