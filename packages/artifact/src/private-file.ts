@@ -105,16 +105,23 @@ export function writeOnce(path: string, text: string, blame: Blame): void {
 
 /** Write a file, whole or not at all, in the place of whatever has its name. */
 export function writeAnew(path: string, text: string, blame: Blame): void {
-  const temporary = temporaryOf(path);
-  try {
-    writeSynced(temporary, text);
-    renameSync(temporary, path);
-    syncDirectory(dirname(path));
-  } catch (error) {
-    rmSync(temporary, { force: true });
-    throw fileError(error, path, blame);
+  for (let again = manyTimes; ; again--) {
+    const temporary = temporaryOf(path);
+    try {
+      writeSynced(temporary, text);
+      renameSync(temporary, path);
+      return syncDirectory(dirname(path));
+    } catch (error) {
+      rmSync(temporary, { force: true });
+      // Another writer was there first, and took our temporary file for a leftover.
+      if (isCode(error, 'ENOENT') && again > 0) continue;
+      throw fileError(error, path, blame);
+    }
   }
 }
+
+/** Each process takes leftovers away when it starts, so that no more come in between than start at once. */
+const manyTimes = 20;
 
 /** Remove what dead writers of the file left. Only once the file is there: then no writer needs its own any more. */
 export function removeLeftovers(path: string): void {
