@@ -9,6 +9,7 @@ export const auditActions = [
   'draft.validation-abandoned',
   'release.published',
   'release.deprecated',
+  'release.undeprecated',
   'release.revoked',
   'release.revalidated',
   'attempt.ended',

@@ -65,10 +65,18 @@ export interface PassedValidation {
 export interface ReleaseStore {
   /**
    * passed → released, and the release. `unchanged`: the same digest is released under that version, nothing is written.
-   * `version-exists`: another digest is. `not-passed`: the draft is in another state; `stale`: at another revision; `absent`.
+   * `version-exists`: another digest is. `not-passed`: the draft is in another state; `stale`: at another revision, or what has
+   * passed there is not what the caller has checked and signed; `absent`.
    */
   publish(
-    publish: { project: string; id: string; revision: string; publishedBy: string; atMs: number },
+    publish: {
+      project: string;
+      id: string;
+      revision: string;
+      passed: PassedValidation;
+      publishedBy: string;
+      atMs: number;
+    },
     event: AuditEvent,
   ): Promise<
     | { kind: 'published' | 'unchanged' | 'version-exists'; release: Release }
