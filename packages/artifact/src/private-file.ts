@@ -110,7 +110,8 @@ export function writeAnew(path: string, text: string, blame: Blame): void {
     try {
       writeSynced(temporary, text);
       renameSync(temporary, path);
-      return syncDirectory(dirname(path));
+      syncDirectory(dirname(path));
+      return;
     } catch (error) {
       rmSync(temporary, { force: true });
       // Another writer was there first, and took our temporary file for a leftover.
