@@ -371,6 +371,17 @@ describe.concurrent('the command line itself', () => {
     expect(stderr).toMatch(/^ {2}hint: /m);
   });
 
+  it('explains every code, however it is spelled, and names the nearest to one that it does not know', async () => {
+    const { code, json } = await cli().run(['explain', 'timed-out', '--json']);
+    expect(code).toBe(0);
+    const { exit, kind, summary, hint } = errorCatalogue.TIMED_OUT;
+    expect(json()).toEqual({ code: 'TIMED_OUT', exit, kind, summary, hint });
+    expect((await cli().run(['explain', 'INTERNAL'])).stdout).toMatch(/^INTERNAL {2}.*\n {2}hint {2}Report it/);
+    const unknown = await cli().run(['explain', 'TIMD_OUT', '--json']);
+    expect({ code: unknown.code, error: unknown.json().error?.code }).toEqual({ code: 2, error: 'NOT_FOUND' });
+    expect(unknown.json().error?.hint).toContain('TIMED_OUT');
+  });
+
   it('takes the options of every command before it and after it', async () => {
     const { dataDir, run } = cli();
     for (const args of [
