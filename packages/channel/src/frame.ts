@@ -144,6 +144,8 @@ export function decodeHello(bytes: Uint8Array, offset: number): AnnouncedLimits 
     return corrupted('HELLO announces a frame size out of range');
   if (!limitInRange('maxHeadBytes', announced.maxHeadBytes))
     return corrupted('HELLO announces a head size out of range');
+  if (announced.maxHeadBytes > announced.maxFrameBytes)
+    return corrupted('HELLO announces heads that are larger than a frame');
   if (!limitInRange('streamWindowBytes', announced.streamWindowBytes))
     return corrupted('HELLO announces a stream window out of range');
   if (!limitInRange('connectionWindowBytes', announced.connectionWindowBytes))

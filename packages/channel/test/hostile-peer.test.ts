@@ -45,6 +45,8 @@ describe('corrupted ends the connection', () => {
     ['HELLO too short', [frame(type.hello, 0, hello().subarray(13))]],
     ['a frame size of 0 announced', [hello({ maxFrameBytes: 0 })]],
     ['a frame size above the greatest announced', [hello({ maxFrameBytes: 65_537 })]],
+    ['a head size of 0 announced', [hello({ maxHeadBytes: 0 })]],
+    ['a head size above the frame size announced', [hello({ maxFrameBytes: 1024, maxHeadBytes: 1025 })]],
     ['a stream window that makes crumbs announced', [hello({ streamWindowBytes: 16_383 })]],
     ['a connection window of 4 GiB announced', [hello({ connectionWindowBytes: 0xffff_ffff })]],
     ['no streams announced', [hello({ maxStreams: 0 })]],
@@ -97,7 +99,13 @@ describe('corrupted ends the connection', () => {
   it('but the same frames in order and form do not', async () => {
     const peer = hostile();
     peer.raw.say(
-      hello({ maxFrameBytes: 1024, streamWindowBytes: 16_384, connectionWindowBytes: 16_384, maxStreams: 1 }),
+      hello({
+        maxFrameBytes: 1024,
+        maxHeadBytes: 1024,
+        streamWindowBytes: 16_384,
+        connectionWindowBytes: 16_384,
+        maxStreams: 1,
+      }),
       open(3, '["GET","http://a/","x-a","\\u00e9","constructor","1"]'),
       data(3, 'x'),
       end(3),
