@@ -10,7 +10,7 @@ import { Stream } from './stream.ts';
  * head for each stream, and one batch of frames.
  *
  * `onStream` is called as streams arrive, in their order. It may be async. If it throws or rejects while its stream is in use,
- * that is a defect, and ends the connection as `lost`; a rejection after the stream was reset or has ended is expected.
+ * that is a defect, and ends the connection as `lost`; a rejection after the stream was reset, or has ended both ways, is expected.
  */
 export const serveChannel: ServeChannel = (transport, onStream, limits) => {
   const connection = new Connection('server', transport, resolveLimits(limits), {
@@ -21,7 +21,8 @@ export const serveChannel: ServeChannel = (transport, onStream, limits) => {
         if (!(handled instanceof Promise)) return;
         handled.catch((error: unknown) => {
           // That a write or a read fails on a stream that is gone is the peer's doing; it must not bring the host down.
-          if (!stream.failure) stream.connection.handlerFailed(error);
+          // Nor may what a handler does after its stream is over: nobody waits for it there.
+          if (!stream.failure && stream.listed) stream.connection.handlerFailed(error);
         });
       },
     },

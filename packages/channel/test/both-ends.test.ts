@@ -348,6 +348,24 @@ describe('the end', () => {
     await settle();
     expect(await server.ping()).toBeGreaterThanOrEqual(0);
   });
+
+  it('does not come from a handler that rejects after its stream has ended in order', async () => {
+    let rejected = false;
+    const { client, server } = pair({}, async (stream) => {
+      await read(stream.body);
+      stream.respond(ok);
+      stream.end();
+      await settle();
+      rejected = true;
+      throw new Error('what it did afterwards');
+    });
+    const stream = client.open(request);
+    stream.end();
+    await read(stream.body);
+    while (!rejected) await settle();
+    await settle();
+    expect(await server.ping()).toBeGreaterThanOrEqual(0);
+  });
 });
 
 describe('a ping', () => {
