@@ -203,6 +203,8 @@ export class Sender {
       out.uint32(this.#received.payStream(stream));
     }
     if (stream.pendingBytes > 0) this.#sendData(stream, min(dataBytes, out.room - 2 * headerBytes));
+    // A body that lost a chunk has nothing pending either: END would make what was sent of it look whole.
+    if (stream.failure) return true;
     if (stream.sending === 'ending' && stream.pendingBytes === 0) {
       out.header(frameType.end, stream.id, 0);
       stream.sending = 'ended';

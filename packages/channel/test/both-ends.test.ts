@@ -438,6 +438,31 @@ describe('misuse by the caller', () => {
     expect(await server.ping()).toBeGreaterThanOrEqual(0);
   });
 
+  it('never ends a body in order that lost a chunk, also when it was ended before that was seen', async () => {
+    const { client, take } = pair();
+    const stream = client.open(request);
+    const host = await take();
+    const requested = read(host.body);
+    const chunk = new Uint8Array(1000);
+    const writing = stream.write(chunk);
+    stream.end();
+    structuredClone(chunk, { transfer: [chunk.buffer] });
+    await expect(writing).rejects.toMatchObject({ code: 'CHANNEL_MISUSE' });
+    await expect(requested).rejects.toMatchObject({ code: 'CHANNEL_RESET' });
+
+    const asking = client.open(request);
+    asking.end();
+    const answering = await take();
+    await read(answering.body);
+    answering.respond(ok);
+    const answer = new Uint8Array(1000);
+    const answered = answering.write(answer);
+    answering.end();
+    structuredClone(answer, { transfer: [answer.buffer] });
+    await expect(answered).rejects.toMatchObject({ code: 'CHANNEL_MISUSE' });
+    await expect(read(asking.body)).rejects.toMatchObject({ code: 'CHANNEL_RESET' });
+  });
+
   it('refuses limits that make no sense, by name', () => {
     const [a] = duplexPair();
     expect(() => connectClient(a, { maxStreams: 0 })).toThrow('maxStreams');
