@@ -15,7 +15,7 @@ import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GloveboxError } from '@glovebox/contract';
-import { ownIdentity } from '@glovebox/engine/host';
+import { stagedName } from '@glovebox/engine/staging';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createBlobStore } from './blob-store.ts';
 
@@ -219,8 +219,8 @@ describe('faults', () => {
   });
 
   it('removes what an earlier boot and a process of a reused number left, and nothing that is not its own', async () => {
-    const { bootId, pid, startTicks } = ownIdentity('');
-    const name = (boot: string, ticks: string): string => `${boot}.${pid}.${ticks}.${'0'.repeat(16)}`;
+    const [bootId = '', namespace = '', pid = '', startTicks = ''] = stagedName().split('.');
+    const name = (boot: string, ticks: string): string => [boot, namespace, pid, ticks, '0'.repeat(16)].join('.');
     await mkdir(join(dir, 'staging'), { recursive: true });
     const stale = [name('00000000-0000-0000-0000-000000000000', startTicks), name(bootId, `${startTicks}0`)];
     const kept = [name(bootId, startTicks), 'notes.txt'].sort();

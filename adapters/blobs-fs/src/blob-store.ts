@@ -4,8 +4,9 @@ import { type FileHandle, lstat, mkdir, open, rename, rm } from 'node:fs/promise
 import { dirname, join } from 'node:path';
 import { GloveboxError, idPatterns } from '@glovebox/contract';
 import type { BlobStore } from '@glovebox/engine';
+import { removeAbandoned } from '@glovebox/engine/staging';
 import { asDiskError, isMissing } from './disk-errors.ts';
-import { removeLeftovers, stage } from './staging.ts';
+import { stage } from './staging.ts';
 
 const chunkBytes = 256 * 1024;
 
@@ -19,12 +20,12 @@ const chunkBytes = 256 * 1024;
 export function createBlobStore(dir: string): BlobStore {
   const staging = join(dir, 'staging');
   const pathOf = (hex: string): string => join(dir, 'sha256', hex.slice(0, 2), hex);
-  let cleaned: Promise<void> | undefined;
+  let cleaned = false;
 
   return {
     async put(source, maxBytes) {
-      cleaned ??= removeLeftovers(staging);
-      await cleaned;
+      if (!cleaned) removeAbandoned(staging);
+      cleaned = true;
       const { path: staged, handle } = await stage(staging).catch((error: unknown) => {
         throw asDiskError(error, dir);
       });

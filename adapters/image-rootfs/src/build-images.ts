@@ -2,6 +2,7 @@ import { link, mkdir, open, readdir, rename, rm, utimes } from 'node:fs/promises
 import { dirname, join, relative } from 'node:path';
 import { GloveboxError } from '@glovebox/contract';
 import type { ImageInfo, ImageKind } from '@glovebox/engine';
+import { stagedName } from '@glovebox/engine/staging';
 import { type Bundle, type BundleRequest, bundle } from './bundle.ts';
 import { type Precompiled, precompile } from './code-cache.ts';
 import { type FilePool, moveUsedFiles, openFilePool, type PooledFile } from './file-pool.ts';
@@ -11,7 +12,6 @@ import { codeFingerprint, type ImageInputs, nearestManifest } from './inputs.ts'
 import { corrupted, layerDigest, type RecordedEntry } from './layer-tar.ts';
 import { guestLayer, type Layer, type LayerEntry, nodeLayer, toolchainLayer } from './layers.ts';
 import { findLibraries, type SharedLibrary } from './libraries.ts';
-import { makeStaging } from './staging.ts';
 import { verifyImage } from './verify.ts';
 
 export interface BuildSettings {
@@ -42,7 +42,9 @@ interface PooledLayer {
 export async function buildImages(settings: BuildSettings): Promise<ImageIndex> {
   const { dir, inputs, progress } = settings;
   const startedAtMs = Date.now();
-  const staging = await makeStaging(join(dir, 'staging'));
+  const staging = join(dir, 'staging', stagedName());
+  await mkdir(dirname(staging), { recursive: true, mode: 0o700 });
+  await mkdir(staging, { mode: 0o700 });
   try {
     const shared = join(dir, 'files');
     const poolDir = settings.reuse === 'pool' ? shared : join(staging, 'files');

@@ -3,13 +3,13 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GloveboxError } from '@glovebox/contract';
 import type { ImageInfo, ImageKind, ImageStore } from '@glovebox/engine';
+import { removeAbandoned } from '@glovebox/engine/staging';
 import { asBuildError } from './build-errors.ts';
 import { buildImages } from './build-images.ts';
 import { removeUnusedFiles } from './file-pool.ts';
 import { firstChange, type ImageIndex, imageKinds, readIndex } from './image-index.ts';
 import { findInputs, type ImageInputs, type InputOverrides } from './inputs.ts';
 import { removeOldImages, retireImage } from './prune.ts';
-import { removeLeftovers } from './staging.ts';
 import { verifyImage } from './verify.ts';
 
 export interface ImageStoreOptions extends InputOverrides {
@@ -91,7 +91,7 @@ export function createImageStore(options: ImageStoreOptions): RootfsImageStore {
     found = undefined;
     try {
       await mkdir(dir, { recursive: true, mode: 0o700 });
-      await removeLeftovers(join(dir, 'staging'));
+      removeAbandoned(join(dir, 'staging'));
       const settings = { dir, inputs: await inputs(), previous, progress: onProgress };
       const index = await buildImages({ ...settings, reuse: force ? 'nothing' : 'pool' }).catch((error: unknown) => {
         // A file of the pool was damaged; made anew, it is sound again.

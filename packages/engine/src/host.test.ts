@@ -1,20 +1,36 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { isDead, ownIdentity, processStartTicks } from './host.ts';
+import { isDead, ownIdentity } from './host.ts';
 import type { OwnerRef } from './records.ts';
 
 const own = ownIdentity('ins_x');
-const ownerOf = (pid: number): OwnerRef => ({ ...own, pid, startTicks: processStartTicks(pid) ?? '' });
-const stateOf = (pid: number): string =>
+const ownerOf = (pid: number): OwnerRef => ({ ...own, pid, startTicks: statOf(pid)[19] ?? '' });
+const statOf = (pid: number): string[] =>
   readFileSync(`/proc/${pid}/stat`, 'latin1')
     .replace(/^.*\) /s, '')
-    .charAt(0);
+    .split(' ');
 
 describe('an owner', () => {
   it('is alive while its process runs', () => {
     expect(isDead(own)).toBe(false);
+  });
+
+  it('is not taken for dead where its number counts for nothing: in another container with the same data directory', () => {
+    const judge = (prefix: readonly string[], owner: OwnerRef): string => {
+      const program = `import { isDead } from './host.ts'; process.stdout.write(String(isDead(JSON.parse(process.argv[1]))));`;
+      const [command = '', ...args] = [
+        ...prefix,
+        ...[process.execPath, '--input-type=module', '-e', program, JSON.stringify(owner)],
+      ];
+      return execFileSync(command, args, { cwd: import.meta.dirname, encoding: 'utf8' });
+    };
+    const elsewhere = ['unshare', '--pid', '--fork', '--mount-proc'];
+    expect(judge(elsewhere, own)).toBe('false');
+    expect(judge(elsewhere, { ...own, pid: 4_194_303 })).toBe('false');
+    expect(judge([], own)).toBe('false');
+    expect(judge([], { ...own, pid: 4_194_303 })).toBe('true');
   });
 
   it('is dead once its process is gone', async () => {
@@ -33,8 +49,8 @@ describe('an owner', () => {
       const pid = Number(await new Promise((resolve) => parent.stdout.once('data', resolve)));
       const owner = ownerOf(pid);
       expect(isDead(owner)).toBe(false);
-      while (stateOf(pid) !== 'Z') await sleep(20);
-      expect(processStartTicks(pid)).toBe(owner.startTicks);
+      while (statOf(pid)[0] !== 'Z') await sleep(20);
+      expect(statOf(pid)[19]).toBe(owner.startTicks);
       expect(isDead(owner)).toBe(true);
     } finally {
       parent.kill('SIGKILL');
@@ -43,6 +59,6 @@ describe('an owner', () => {
 
   it('is dead when its number has been given again, and after another boot', () => {
     expect(isDead({ ...own, startTicks: '1' })).toBe(true);
-    expect(isDead({ ...own, bootId: '00000000-0000-4000-8000-000000000000' })).toBe(true);
+    expect(isDead({ ...own, bootId: '00000000-0000-4000-8000-000000000000/1' })).toBe(true);
   });
 });

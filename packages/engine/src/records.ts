@@ -28,10 +28,13 @@ export interface RunRecord {
   capabilities: Json;
 }
 
+/** The process that an attempt belongs to. */
 export interface OwnerRef {
   instance: string;
+  /** Where the pid counts: `<boot id>/<inode of the pid namespace>`. */
   bootId: string;
   pid: number;
+  /** Clock ticks since boot. */
   startTicks: string;
 }
 

@@ -25,7 +25,7 @@ describe('what was being made when its maker died', () => {
   it('is removed, files and directories alike, and what a living process makes stays', () => {
     const dead = deadName();
     const alive = stagedName();
-    expect(dead).toMatch(/^[0-9a-f-]{36}\.\d+\.\d+\.[0-9a-f]{16}$/);
+    expect(dead).toMatch(/^[0-9a-f-]{36}\.\d+\.\d+\.\d+\.[0-9a-f]{16}$/);
     writeFileSync(join(dir, dead), 'half');
     mkdirSync(join(dir, `${dead.slice(0, -16)}0123456789abcdef`, 'inside'), { recursive: true });
     writeFileSync(join(dir, alive), 'half');
@@ -42,14 +42,15 @@ describe('what was being made when its maker died', () => {
     expect(() => removeAbandoned(join(dir, 'nowhere'))).not.toThrow();
   });
 
-  it('is told by boot and start time too, so that a number that was given again spares nothing', () => {
-    const [bootId = '', pid = '', ticks = '', random = ''] = stagedName().split('.');
+  it('is told by boot and start time too, so that a number that was given again spares nothing, and stays where its number does not count', () => {
+    const [bootId = '', namespace = '', pid = '', ticks = '', random = ''] = stagedName().split('.');
     const names = [
-      `${bootId}.${pid}.${Number(ticks) + 1}.${random}`,
-      `${bootId.replace(/^./, (c) => (c === '0' ? '1' : '0'))}.${pid}.${ticks}.${random}`,
+      `${bootId}.${namespace}.${pid}.${Number(ticks) + 1}.${random}`,
+      `${bootId.replace(/^./, (c) => (c === '0' ? '1' : '0'))}.${namespace}.${pid}.${ticks}.${random}`,
     ];
-    for (const name of names) writeFileSync(join(dir, name), '');
+    const elsewhere = `${bootId}.1.${pid}.${Number(ticks) + 1}.${random}`;
+    for (const name of [...names, elsewhere]) writeFileSync(join(dir, name), '');
     removeAbandoned(dir);
-    expect(readdirSync(dir)).toEqual([]);
+    expect(readdirSync(dir)).toEqual([elsewhere]);
   });
 });

@@ -1,19 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { isDead, ownIdentity } from './host.ts';
+import { judgeProcess, markOwnProcess } from '@glovebox/cell/process-mark';
 
-const pattern = /([0-9a-f]{8}-[0-9a-f-]{27})\.(\d+)\.(\d+)\.[0-9a-f]{16}$/;
+const pattern = /([0-9a-f]{8}-[0-9a-f-]{27})\.(\d+)\.(\d+)\.(\d+)\.[0-9a-f]{16}$/;
 
-/** `<boot id>.<pid>.<start ticks>.<random>` for something half-made: whoever finds it can tell whether its maker still lives. */
+/**
+ * `<boot id>.<pid namespace>.<pid>.<start ticks>.<random>` for something half-made: whoever finds it can tell whether its
+ * maker still lives.
+ */
 export function stagedName(): string {
-  const { bootId, pid, startTicks } = ownIdentity('');
-  return `${bootId}.${pid}.${startTicks}.${randomBytes(8).toString('hex')}`;
+  const { bootId, pidNamespace, pid, startTicks } = markOwnProcess();
+  return [bootId, pidNamespace, pid, startTicks, randomBytes(8).toString('hex')].join('.');
 }
 
 /**
- * Remove from a directory what dead makers left half-made. What belongs to living ones, what is named otherwise and what
- * cannot be removed stays; a directory that is not there has nothing.
+ * Remove from a directory what dead makers left half-made. What belongs to living ones or to ones that cannot be judged
+ * here, what is named otherwise and what cannot be removed stays; a directory that is not there has nothing.
  *
  * @param prefix of the names; what comes after it is a staged name, whole.
  */
@@ -27,8 +30,8 @@ export function removeAbandoned(dir: string, prefix = ''): void {
   for (const name of names) {
     const match = name.startsWith(prefix) ? pattern.exec(name) : null;
     if (match === null || match.index !== prefix.length) continue;
-    const [, bootId = '', pid, startTicks = ''] = match;
-    if (!isDead({ instance: '', bootId, pid: Number(pid), startTicks })) continue;
+    const [, bootId = '', pidNamespace = '', pid, startTicks = ''] = match;
+    if (judgeProcess({ bootId, pidNamespace, pid: Number(pid), startTicks }) !== 'dead') continue;
     try {
       rmSync(join(dir, name), { recursive: true, force: true });
     } catch {

@@ -93,8 +93,8 @@ describe('the bundle cache', () => {
       utimesSync(join(dir, each), i, i);
     }
     const alive = stagedName();
-    const [bootId, pid, , random] = alive.split('.');
-    writeFileSync(join(dir, `${bootId}.${pid}.1.${random}`), '');
+    const [bootId, namespace, pid, , random] = alive.split('.');
+    writeFileSync(join(dir, `${bootId}.${namespace}.${pid}.1.${random}`), '');
     writeFileSync(join(dir, alive), '');
     expect(await cache.get(keys[0] as string)).toBeDefined();
     await cache.put(key, big);
