@@ -23,6 +23,8 @@ const evidence = (more: Partial<Evidence>): Evidence => ({
 const exited = (code: number, more: Partial<CellEnd> = {}): CellEnd =>
   end('self', { exit: { code, signal: null }, ...more });
 const output = { kind: 'output', text: '1' } as const;
+const notGone = (cause: CellEnd['cause']): CellEnd =>
+  end(cause, { error: { code: 'CELL_LOST', message: 'A cell could not be confirmed dead: cell_x' } });
 
 it.each<[string, Partial<Evidence>, string, string | null]>([
   ['an output', { result: output }, 'SUCCEEDED', null],
@@ -74,6 +76,18 @@ it.each<[string, Partial<Evidence>, string, string | null]>([
     { result: output, end: end('done', { pidsLimitHit: true }) },
     'SUCCEEDED',
     null,
+  ],
+  [
+    'a cell that is not confirmed dead, whatever it gave',
+    { result: output, end: notGone('done') },
+    'LOST',
+    'CELL_LOST',
+  ],
+  [
+    'a cell that is not confirmed dead, whatever it did',
+    { violation: { code: 'CHANNEL_ABUSE', detail: 'd' }, cancelled: 'by hand', end: notGone('violation') },
+    'LOST',
+    'CELL_LOST',
   ],
   ['an end that nothing explains', { end: end('done') }, 'LOST', 'CELL_LOST'],
 ])('%s decides the state', (_name, more, state, code) => {

@@ -47,11 +47,13 @@ const violationStates: Partial<Record<ErrorCode, EndState>> = {
 };
 
 /**
- * How an attempt ended, from what the host saw, strongest evidence first: a broken rule, a cancellation, the kernel's
- * word on memory, the deadline, and only then what the cell said of itself.
+ * How an attempt ended, from what the host saw, strongest evidence first: a cell that is not gone, a broken rule, a
+ * cancellation, a result that came in time, the kernel's word on memory, the deadline.
  */
 export function decideOutcome(evidence: Evidence): Outcome {
   const { violation, result, cancelled, end } = evidence;
+  // What may still run, and go on doing so under the name of this attempt, has given no result. Fails closed.
+  if (end.error !== undefined) return ended('LOST', 'CELL_LOST', end.error.message.replace(/\.$/, ''));
   if (violation) {
     return ended(violationStates[violation.code] ?? 'FAILED', violation.code, violation.detail);
   }
@@ -66,7 +68,7 @@ export function decideOutcome(evidence: Evidence): Outcome {
     case 'self':
       return fromExit(evidence);
     default:
-      return ended('LOST', 'CELL_LOST', end.error?.message);
+      return ended('LOST', 'CELL_LOST');
   }
 }
 

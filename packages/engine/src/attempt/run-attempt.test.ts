@@ -54,7 +54,7 @@ function started(signal?: AbortSignal) {
     { onProgress: (report) => progress.push(report) },
     signal,
   );
-  const die = (): void =>
+  const die = (more: Partial<CellEnd> = {}): void =>
     died.resolve({
       cause: 'self',
       exit: { code: 5, signal: null },
@@ -62,6 +62,7 @@ function started(signal?: AbortSignal) {
       peakMemoryBytes: null,
       peakPids: null,
       teardownMs: 0,
+      ...more,
     });
   return { report, cellEnd, stdout, kills, progress, die };
 }
@@ -151,6 +152,30 @@ it.each([
   stdout.end();
   expect((await report).state).toBe(state);
   expect(progress).toHaveLength(name === 'a progress report' ? 1 : 0);
+});
+
+it('delivers no output of a cell that the driver could not confirm dead, and tells what the driver says of it', async () => {
+  const message = 'A cell could not be confirmed dead: cell_x';
+  const endings: [Partial<CellEnd>, object][] = [
+    [
+      { cause: 'done', error: { code: 'CELL_LOST', message } },
+      { state: 'LOST', outputText: null },
+    ],
+    [{ cause: 'done' }, { state: 'SUCCEEDED', outputText: '1', error: null }],
+  ];
+  for (const [end, outcome] of endings) {
+    const { report, cellEnd, stdout, kills, die } = started();
+    acts['a result']?.(await dispatched(cellEnd), new AbortController())();
+    await turns();
+    expect(kills).toEqual(['done']);
+    die(end);
+    stdout.end();
+    const { observed, ...rest } = await report;
+    expect(rest).toMatchObject(outcome);
+    expect(observed.state).toBe(rest.state);
+    if (rest.error !== null)
+      expect(rest.error).toMatchObject({ code: 'CELL_LOST', message: expect.stringContaining(message) });
+  }
 });
 
 it('leaves no timer that acts on a cell which is dead, though its channel is still open', async () => {

@@ -65,8 +65,9 @@ export interface AttemptReport extends Outcome {
 /**
  * One attempt: boot a fresh cell, hand it its job, take what it says, and see it dead.
  *
- * Resolves only when every process of the cell is confirmed dead, however the attempt ends; an aborted `signal` tells the
- * node first and kills it `cancelGraceMs` later.
+ * Resolves only when every process of the cell is confirmed dead and no trace of it is left, however the attempt ends, or
+ * as `LOST` where the driver gives that up, whatever the cell gave or did; an aborted `signal` tells the node first and
+ * kills it `cancelGraceMs` later.
  *
  * @throws GloveboxError as CellDriver.boot does, and `CELL_BOOT_FAILED` when the harness does not ask for its job.
  */
