@@ -85,6 +85,8 @@ export interface ServerStream extends BodyWriter {
 export interface ChannelClient {
   /** @throws ChannelError `CHANNEL_CLOSED`, `CHANNEL_STREAM_LIMIT`, or `CHANNEL_HEAD_INVALID` for a head that cannot travel. */
   open(head: RequestHead): ClientStream;
+  /** How many more streams may be open at once. A stream that is over counts until the answer's end, or its RESET, is read. */
+  readonly room: number;
   /** Hand over now, not at the end of the running task, what there is credit and room for: before code that may never yield. */
   flush(): void;
   readonly ended: Promise<ChannelEnd>;

@@ -22,6 +22,9 @@ export const connectClient: ConnectClient = (transport, limits) => {
   const connection = new Connection('client', transport, resolved, { seal: pinView });
   const client: ChannelClient = {
     open: (head) => openStream(connection, head),
+    get room() {
+      return connection.room;
+    },
     flush: () => connection.flush(),
     ended: connection.ended,
     close: () => connection.close(),
@@ -40,7 +43,7 @@ function roomForAll(limits: Partial<ChannelLimits> = {}): number {
 
 function openStream(connection: Connection, head: RequestHead): ClientStream {
   if (connection.end) throw connection.closedError();
-  if (!connection.hasRoomForStream) throw new ChannelError('CHANNEL_STREAM_LIMIT', 'too many streams are open at once');
+  if (connection.room === 0) throw new ChannelError('CHANNEL_STREAM_LIMIT', 'too many streams are open at once');
   const text = encodeRequestHead(head);
   if (text.length > connection.maxHeadBytes) {
     throw new ChannelError(

@@ -18,7 +18,17 @@ import {
 } from './frame.ts';
 import { cleanReason, decodeRequestHead, decodeResponseHead } from './head.ts';
 import { OpenLimit } from './open-rate.ts';
-import { byteLengthOf, isView, latin1Slice, min, monotonicMs, nextTick, startTimer, stopTimer } from './primordials.ts';
+import {
+  byteLengthOf,
+  isView,
+  latin1Slice,
+  max,
+  min,
+  monotonicMs,
+  nextTick,
+  startTimer,
+  stopTimer,
+} from './primordials.ts';
 import { type Deferred, defer } from './promises.ts';
 import { Sender } from './sender.ts';
 import type { Stream } from './stream.ts';
@@ -107,9 +117,9 @@ export class Connection implements FrameSink {
     return { bytesIn: this.#bytesIn, bytesOut: this.#sender.totalBytes, streams: this.#streams.everAdded };
   }
 
-  /** Whether a client may open one more stream. */
-  get hasRoomForStream(): boolean {
-    return this.#streams.count < this.#agreed('maxStreams') && this.#sender.hasIds;
+  /** How many more streams a client may open. */
+  get room(): number {
+    return this.#sender.hasIds ? max(0, this.#agreed('maxStreams') - this.#streams.count) : 0;
   }
 
   get maxHeadBytes(): number {

@@ -159,6 +159,33 @@ describe('progress', () => {
     expect(got.progress.at(-1)).toEqual({ fraction: 1 });
   });
 
+  it('of a handler that does not yield arrives as it computes, and leaves room for files and the result', async () => {
+    const body = `
+      const busy = (ms) => { for (const start = Date.now(); Date.now() - start < ms;); };
+      for (let i = 0; i < 40; i++) { ctx.progress(i / 40); busy(i < 5 ? 30 : 101); }
+      ctx.progress(1);
+      await ctx.files.write('a', 'b'); return 'done'`;
+    const got = await run(node(body), { channel: { maxStreams: 28 } });
+    expect(got.outcome).toMatchObject({ output: 'done' });
+    expect(got.files).toHaveLength(1);
+    expect(got.progress.length).toBeGreaterThan(20);
+    expect(got.progress.at(-1)).toEqual({ fraction: 1 });
+  });
+
+  it('that the host does not answer leaves room for files and the result', async () => {
+    const body = `
+      for (let i = 0; i < 30; i++) { ctx.progress(i / 30); await ctx.clock.sleep(101); }
+      await ctx.files.write('a', 'b'); return 'done'`;
+    let reports = 0;
+    const got = await run(node(body), {
+      channel: { maxStreams: 28 },
+      onStream: (_, path) => path === '/progress' && ++reports > 0,
+    });
+    expect(got.outcome).toMatchObject({ output: 'done' });
+    expect(got.files).toHaveLength(1);
+    expect(reports).toBeGreaterThan(2);
+  });
+
   it('does not keep a node alive', async () => {
     const got = await run(node(`ctx.progress(0.1); ctx.progress(0.2); await new Promise(() => {})`));
     expect(got.outcome).toMatchObject({ kind: 'error', error: { code: 'NODE_NEVER_SETTLED' } });
@@ -276,6 +303,17 @@ describe('files', () => {
     );
     expect(got.outcome).toMatchObject({ output: 'mine' });
     expect(reset).toHaveBeenCalledOnce();
+  });
+
+  it('whose sources throw, a hundred in one turn of the event loop, do not take the room of the result', async () => {
+    const body = `
+      for (let i = 0; i < 100; i++) {
+        const broken = (function* () { yield 'a'; ctx.log.info('sends what waits'); throw new Error('mine ' + i); })();
+        await ctx.files.write('f' + i, broken).then(() => { throw new Error('written') }, (error) => { if (error.message !== 'mine ' + i) throw error });
+      }
+      return 'done'`;
+    const got = await run(node(body));
+    expect(got.outcome).toMatchObject({ output: 'done' });
   });
 
   it('may be a hundred at once', async () => {

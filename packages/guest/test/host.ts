@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { cellCommand, cellEnvironment, cellPaths, planRunCell } from '@glovebox/cell';
-import { type ServerStream, serveChannel } from '@glovebox/channel';
+import { type ChannelLimits, type ServerStream, serveChannel } from '@glovebox/channel';
 import {
   controlAuthority,
   controlPaths,
@@ -55,6 +55,8 @@ export interface HostOptions {
   config?: unknown;
   limits?: Partial<Job['limits']>;
   bundle?: Partial<Job['bundle']>;
+  /** What the host accepts of the channel. */
+  channel?: Partial<ChannelLimits>;
   /** Answer a stream otherwise. @returns false to leave it to the host. */
   onStream?: (stream: ServerStream, path: string) => boolean;
 }
@@ -183,7 +185,7 @@ export function start(harness: BuiltHarness, bundleText: string, options: HostOp
       else settle({ kind: 'error', error: guestErrorSchema.parse(JSON.parse(body)) });
     },
   };
-  const channel = serveChannel(child.stdio[3] as Duplex, (stream) => {
+  const onStream = (stream: ServerStream): void => {
     const url = new URL(stream.head.url);
     if (url.host !== controlAuthority) throw new Error(`a request to ${url.host}`);
     if (options.onStream?.(stream, url.pathname)) return;
@@ -194,7 +196,8 @@ export function start(harness: BuiltHarness, bundleText: string, options: HostOp
     Promise.resolve(route(stream)).catch((error: unknown) => {
       if (!stream.signal.aborted) failures.push(error);
     });
-  });
+  };
+  const channel = serveChannel(child.stdio[3] as Duplex, onStream, options.channel);
 
   const ended = (async () => {
     const outcome = await Promise.race([result, exited]);

@@ -42,7 +42,7 @@ export class Attempt {
     this.#channel = channel;
     this.#job = job;
     this.log = new LogStream(control, job.limits.logBytes);
-    this.#progress = new ProgressReporter(control);
+    this.#progress = new ProgressReporter(control, channel);
     this.#files = new FileWriter(control, channel, job.limits);
     this.#context = createContext({
       job,
@@ -154,6 +154,8 @@ export class Attempt {
     this.#flushOutput();
     this.#progress.flush();
     const send = (): void => {
+      // Requests that the node has left behind may take all the streams there are.
+      this.#channel.waitForRoom();
       try {
         this.#control.send('POST', paths.result, text(), { 'glovebox-result': kind });
       } catch {

@@ -28,6 +28,11 @@ export class CellChannel {
     this.#transport.adopt();
   }
 
+  /** As `listen`, and what has arrived at once. */
+  readArrived(): void {
+    this.#transport.readArrived();
+  }
+
   /**
    * Wait for `promise` and nothing else: the process blocks. For when there is no author code, or none that matters.
    *
@@ -43,6 +48,14 @@ export class CellChannel {
       // Whatever can happen without a word from the host has happened after this.
       await afterTicks();
       if (done) return await promise;
+      this.#transport.readNow();
+    }
+  }
+
+  /** Until one more request may be opened, or the channel has ended: the process blocks. */
+  waitForRoom(): void {
+    while (this.client.room === 0 && !this.#transport.destroyed) {
+      this.client.flush();
       this.#transport.readNow();
     }
   }

@@ -32,6 +32,11 @@ export class Control {
     return this.#client.open({ method, url: `http://${authority}${path}`, headers });
   }
 
+  /** How many more requests may be open at once. */
+  get room(): number {
+    return this.#client.room;
+  }
+
   /** Hand over now what was written, in case that author code never yields again. */
   flush(): void {
     this.#client.flush();

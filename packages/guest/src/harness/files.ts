@@ -10,11 +10,14 @@ import {
 } from '@glovebox/sdk/context-rules';
 import { type Answer, type Control, paths, readAnswer, textOfBody } from './control.ts';
 import { contextError } from './guest-error.ts';
-import { apply, Bytes, lengthOf, PlainPromise, parseJsonText, setBytes, utf8Bytes } from './primordials.ts';
+import { apply, Bytes, lengthOf, PlainPromise, parseJsonText, setBytes, startTimer, utf8Bytes } from './primordials.ts';
 import { sealed, settled, whenSettled } from './promises.ts';
 
 /** Uploads under way at once; further ones wait. The channel has 64 streams for everything. */
 const maxUploads = 16;
+/** Streams that uploads leave to the log and the result: those that were broken off hold theirs until the host has answered. */
+const keptStreams = 2;
+const roomPollMs = 1;
 
 const refusals: { readonly [code: string]: string } = {
   FILES_NOT_DECLARED: 'node.json declares no capabilities.files',
@@ -62,6 +65,7 @@ export class FileWriter {
     this.#uploads++;
     this.#channel.hold();
     try {
+      while (this.#control.room <= keptStreams) await shortly();
       const answer = await sealed(this.#upload(name as string, mediaType as string, source));
       const body = parseJsonText(textOfBody(answer.body)) as { code?: string; digest: string; sizeBytes: number };
       if (answer.status >= 400) throw refused(body.code ?? 'FILES_LIMIT');
@@ -152,6 +156,14 @@ export class FileWriter {
     waiting.start();
   }
 }
+
+/** In a later turn of the event loop, which has read what the host said by then. */
+const shortly = (): Promise<void> =>
+  sealed(
+    new PlainPromise<void>((resolve) => {
+      startTimer(resolve, roomPollMs);
+    }),
+  );
 
 /** A copy: the node may use its buffer again while the bytes wait for credit. */
 function bytesOf(chunk: string | Uint8Array): Uint8Array {

@@ -8,16 +8,28 @@ interface Report {
 
 /** The host takes 10,000 reports of an attempt; at this pace the longest attempt makes 6,000. */
 const intervalMs = 100;
+/** Streams that reports leave to uploads (16 at once), the log and the result, however late the host answers. */
+const keptStreams = 24;
 
-/** Sends the newest report at a bounded pace; what comes faster replaces what waits. The host's answers tell nothing. */
+/** Somebody who takes in what the host has said, without waiting for it. */
+interface Reader {
+  readArrived(): void;
+}
+
+/**
+ * Sends the newest report at a bounded pace; what comes faster replaces what waits. The host's answers tell nothing, but
+ * until they are read each report holds a stream.
+ */
 export class ProgressReporter {
   readonly #control: Control;
+  readonly #channel: Reader;
   #waiting: Report | undefined;
-  #lastSentMs = Number.NEGATIVE_INFINITY;
+  #lastTryMs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(control: Control) {
+  constructor(control: Control, channel: Reader) {
     this.#control = control;
+    this.#channel = channel;
   }
 
   report(report: Report): void {
@@ -32,23 +44,30 @@ export class ProgressReporter {
   }
 
   #schedule(): void {
+    if (!this.#waiting) return;
+    // A timer that is set does not count: it cannot fire while a handler computes, whose reports are to arrive all the same.
+    if (monotonicMs() - this.#lastTryMs >= intervalMs && this.#hasRoom()) this.#send(this.#waiting);
     if (this.#timer !== undefined || !this.#waiting) return;
-    const waitMs = this.#lastSentMs + intervalMs - monotonicMs();
-    if (waitMs <= 0) {
-      this.#send(this.#waiting);
-      return;
-    }
-    this.#timer = startTimer(() => {
-      this.#timer = undefined;
-      if (this.#waiting) this.#send(this.#waiting);
-    }, waitMs);
+    this.#timer = startTimer(
+      () => {
+        this.#timer = undefined;
+        this.#schedule();
+      },
+      this.#lastTryMs + intervalMs - monotonicMs(),
+    );
     // A report that waits must not keep a node alive that waits for nothing else.
     this.#timer.unref();
   }
 
+  #hasRoom(): boolean {
+    this.#lastTryMs = monotonicMs();
+    if (this.#control.room <= keptStreams) this.#channel.readArrived();
+    return this.#control.room > keptStreams;
+  }
+
   #send(report: Report): void {
     this.#waiting = undefined;
-    this.#lastSentMs = monotonicMs();
+    this.#lastTryMs = monotonicMs();
     try {
       this.#control.send('POST', paths.progress, progressText(report));
       this.#control.flush();

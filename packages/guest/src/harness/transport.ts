@@ -60,20 +60,24 @@ export class CellTransport {
 
   /** Wait for bytes and take them in: blocks the process, so only where nothing else is to run. */
   readNow(): void {
-    if (this.destroyed) return;
-    const chunk = new Bytes(chunkBytes);
-    let length = -1;
-    while (length < 0 && !this.destroyed) {
+    while (!this.destroyed) {
       try {
-        length = readSync(this.#fd, chunk, 0, chunkBytes, null);
+        this.#readOnce();
+        return;
       } catch (error) {
         this.#retryOrFail(error);
       }
     }
-    if (length > 0) this.#listeners.data?.(viewOf(chunk, 0, length));
-    else if (length === 0) {
-      this.#listeners.end?.();
-      this.destroyed = true;
+  }
+
+  /** Take in what has arrived, without waiting for more. For code that may never yield to the event loop. */
+  readArrived(): void {
+    // Only a descriptor that the event loop reads is known not to block.
+    if (this.destroyed || this.adopt() === 'impossible') return;
+    try {
+      this.#readOnce();
+    } catch {
+      // Nothing is there; or it has failed, which the event loop sees as well.
     }
   }
 
@@ -141,6 +145,16 @@ export class CellTransport {
 
   resume(): this {
     return this;
+  }
+
+  #readOnce(): void {
+    const chunk = new Bytes(chunkBytes);
+    const length = readSync(this.#fd, chunk, 0, chunkBytes, null);
+    if (length > 0) this.#listeners.data?.(viewOf(chunk, 0, length));
+    else {
+      this.#listeners.end?.();
+      this.destroyed = true;
+    }
   }
 
   #pump(): void {
