@@ -7,6 +7,7 @@ import { newCellId, newInstanceId } from '@glovebox/contract';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { eventually, openCellBench } from '../../../test/support/cell-bench.ts';
 import { readResidue } from '../../../test/support/residue.ts';
+import { holdCgroup } from '../../../test/support/stuck-cgroup.ts';
 import { readHierarchies } from './cgroup-hierarchies.ts';
 import { formatOwnedName, type OwnerMark, readOwnMark } from './ownership.ts';
 
@@ -237,6 +238,24 @@ describe('a sweep', () => {
     expect(bench.residue().claims).toEqual([`16000 ${name}`]);
     await kill(holder);
     expect((await bench.driver.sweep()).removed).toMatchObject({ uidClaims: 1 });
+  });
+
+  it('keeps directory and uid of a cell, and counts it as unknown, while the kernel keeps a cgroup of it', async () => {
+    const mark = readOwnMark(bench.instance);
+    const dead = { ...mark, owner: { ...mark.owner, startTicks: '1' } };
+    const [stuck = '', other = ''] = [newCellId(), newCellId()].map((id) => formatOwnedName(id, dead));
+    plant([stuck, other]);
+    const release = holdCgroup(join(readHierarchies().of('pids')?.mountPoint ?? '', 'glovebox', stuck));
+    try {
+      const report = await bench.driver.sweep();
+      expect(report.removed).toMatchObject({ cells: 1, cgroups: 1, directories: 1, uidClaims: 1 });
+      expect(report.unknown).toBeGreaterThanOrEqual(1);
+      expect(bench.residue().directories).toEqual([stuck]);
+      expect(bench.residue().claims).toEqual([`16000 ${stuck}`]);
+    } finally {
+      release();
+    }
+    expect((await bench.driver.sweep()).removed).toMatchObject({ cells: 1, cgroups: 1, directories: 1, uidClaims: 1 });
   });
 
   it('kills a process that a dead owner left in a cgroup', async () => {

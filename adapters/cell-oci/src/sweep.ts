@@ -47,12 +47,19 @@ export async function sweepHost(context: SweepContext): Promise<SweepReport> {
     const gone = await removeDeadCell(hierarchies, text);
     removed.processes += gone.processes;
     removed.cgroups += gone.cgroups;
+    if (gone.left > 0) spared.add(name.cell);
     cells.add(name.cell);
   }
+  // What of them the kernel does not let go may hold a process yet: nothing else of such a cell is touched.
+  const remaining = new Set(listCellNames(hierarchies).map((text) => parseOwnedName(text)?.cell));
 
   for (const text of listFolders(context.runDirectory)) {
     const name = parseOwnedName(text);
     if (!mayRemove(text, name)) continue;
+    if (remaining.has(name.cell)) {
+      spared.add(name.cell);
+      continue;
+    }
     try {
       removeCellFolder({ path: join(cellsFolder(context.runDirectory), text) });
     } catch {
@@ -64,7 +71,6 @@ export async function sweepHost(context: SweepContext): Promise<SweepReport> {
     cells.add(name.cell);
   }
 
-  const remaining = new Set(listCellNames(hierarchies).map((text) => parseOwnedName(text)?.cell));
   for (const claim of claims.list()) {
     const { name } = claim;
     if (!mayRemove(claim.path, name)) continue;
@@ -78,7 +84,7 @@ export async function sweepHost(context: SweepContext): Promise<SweepReport> {
     cells.add(name.cell);
   }
   claims.removeEmpty();
-  return { removed: { ...removed, cells: cells.size }, unknown: spared.size };
+  return { removed: { ...removed, cells: cells.difference(spared).size }, unknown: spared.size };
 }
 
 function isAbandoned(context: SweepContext, name: OwnedName): boolean {
@@ -90,14 +96,14 @@ function isAbandoned(context: SweepContext, name: OwnedName): boolean {
 async function removeDeadCell(
   hierarchies: CgroupHierarchies,
   name: string,
-): Promise<{ processes: number; cgroups: number }> {
+): Promise<{ processes: number; cgroups: number; left: number }> {
   const seen = new Set<number>();
   const started = performance.now();
   for (let cgroups = 0; ; await sleep(5)) {
     for (const pid of killProcesses(hierarchies, name)) seen.add(pid);
     const { removed, left } = removeCgroups(hierarchies, name);
     cgroups += removed;
-    if (left === 0 || performance.now() - started > patienceMs) return { processes: seen.size, cgroups };
+    if (left === 0 || performance.now() - started > patienceMs) return { processes: seen.size, cgroups, left };
   }
 }
 

@@ -92,8 +92,9 @@ export interface HostFact {
 }
 
 export interface SweepReport {
+  /** `cells`: those of which nothing is left. */
   removed: { cells: number; cgroups: number; directories: number; uidClaims: number; processes: number };
-  /** Left alone because their owner lives or cannot be judged. */
+  /** Left alone because their owner lives or cannot be judged, or left over because something of them could not be removed. */
   unknown: number;
 }
 
