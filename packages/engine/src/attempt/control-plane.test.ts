@@ -52,13 +52,14 @@ function connected(limits: Partial<Job['limits']> = {}) {
     progressAtResult: [] as number[],
     violations: [] as Violation[],
     progress: [] as Progress[],
+    logs: [] as string[],
     loaded: 0,
     asked: 0,
   };
   const logs = new LogIntake({
     limitBytes: 1024,
     now: () => 0,
-    onRecord: () => undefined,
+    onRecord: ({ message }) => seen.logs.push(message),
     onViolation: (v) => seen.violations.push(v),
   });
   const control: ControlPlane = new ControlPlane({
@@ -273,6 +274,53 @@ describe('order', () => {
     await expect(request(cell, 'POST', '/progress', '{}')).rejects.toThrow();
     expect(cell.control.files).toEqual([]);
     expect(cell.seen.progress).toEqual([]);
+    cell.close();
+  });
+});
+
+describe('a request that is open', () => {
+  const line = (message: string): Buffer =>
+    Buffer.from(`${JSON.stringify({ source: 'node', level: 'info', message })}\n`);
+
+  async function goesOn(cell: Cell, between: () => void) {
+    const log = cell.open('POST', '/log');
+    await log.write(line('before'));
+    const file = cell.open('PUT', '/files/a');
+    await file.write(Buffer.from('12'));
+    await settled();
+    between();
+    const written = await Promise.allSettled([log.write(line('after')), file.write(Buffer.from('3'))]);
+    for (const stream of [log, file]) stream.end();
+    const answers = await Promise.allSettled([log.response, file.response]);
+    await cell.control.stored();
+    return [...written, ...answers].map(({ status }) => status);
+  }
+
+  it('is taken to its end while the attempt goes on', async () => {
+    const cell = await started();
+    expect(await goesOn(cell, () => undefined)).toEqual(Array(4).fill('fulfilled'));
+    expect(cell.seen.logs).toEqual(['before', 'after']);
+    expect(cell.control.files).toMatchObject([{ name: 'a', sizeBytes: 3 }]);
+    cell.close();
+  });
+
+  it('is reset when the attempt ends, and no chunk of it is taken in', async () => {
+    const cell = await started();
+    const outcomes = await goesOn(cell, () => cell.control.end());
+    expect(outcomes.slice(2)).toEqual(['rejected', 'rejected']);
+    expect(cell.seen.logs).toEqual(['before']);
+    expect([cell.control.files, [...cell.blobs.kept]]).toEqual([[], []]);
+    expect(cell.seen.violations).toEqual([]);
+    cell.close();
+  });
+
+  it('is reset also where it is held and nobody reads it', async () => {
+    const cell = await started();
+    const held = cell.open('GET', '/cancel');
+    held.end();
+    await settled();
+    cell.control.end();
+    await expect(held.response).rejects.toMatchObject({ code: 'CHANNEL_RESET' });
     cell.close();
   });
 });

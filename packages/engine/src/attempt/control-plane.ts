@@ -54,6 +54,7 @@ export interface ControlPlaneOptions {
   onViolation: (violation: Violation) => void;
 }
 
+const attemptEnded = 'the attempt has ended';
 const errorBodyBytes = 128 * 1024;
 const progressBodyBytes = 4096;
 const maxProgressReports = 10_000;
@@ -89,6 +90,8 @@ export class ControlPlane {
   #refusals = 0;
   #egressRequests = 0;
   readonly #storing = new Set<Promise<unknown>>();
+  /** Requests whose body is read, or whose answer is written. Each leaves when that is done, or has failed. */
+  readonly #open = new Set<ServerStream>();
 
   constructor(options: ControlPlaneOptions) {
     this.#options = options;
@@ -117,9 +120,12 @@ export class ControlPlane {
     this.#cancelStream = undefined;
   }
 
-  /** From now on nothing is taken in: no file, no log, no second result. */
+  /** From now on nothing is taken in: no file, no log, no second result. What is open is reset. */
   end(): void {
     this.#phase = 'ended';
+    for (const stream of this.#open) stream.reset(attemptEnded);
+    this.#jobStream?.reset(attemptEnded);
+    this.#cancelStream?.reset(attemptEnded);
   }
 
   /** Settles when nothing of this cell is being written to the disk any more. To be asked once its streams are gone. */
@@ -129,16 +135,18 @@ export class ControlPlane {
 
   /** Take one request. Never throws. */
   accept(stream: ServerStream): void {
-    this.#route(stream).catch((error: unknown) => {
-      if (stream.signal.aborted || this.#phase === 'ended') return;
-      if (GloveboxError.is(error)) this.#options.onViolation({ code: error.code, detail: error.message });
-      else
-        this.#options.onViolation({ code: 'INTERNAL', detail: error instanceof Error ? error.message : String(error) });
-    });
+    this.#open.add(stream);
+    this.#route(stream)
+      .catch((error: unknown) => {
+        if (stream.signal.aborted || this.#phase === 'ended') return;
+        const detail = error instanceof Error ? error.message : String(error);
+        this.#options.onViolation({ code: GloveboxError.is(error) ? error.code : 'INTERNAL', detail });
+      })
+      .finally(() => this.#open.delete(stream));
   }
 
   async #route(stream: ServerStream): Promise<void> {
-    if (this.#phase === 'ended' || this.#resultWhole) return stream.reset('the attempt has ended');
+    if (this.#phase === 'ended' || this.#resultWhole) return stream.reset(attemptEnded);
     const target = parseTarget(stream.head.url);
     if (target === undefined) return this.#violate('a request has no valid URL');
     if (target.authority !== controlAuthority) {
@@ -175,7 +183,7 @@ export class ControlPlane {
   async #log(stream: ServerStream): Promise<void> {
     if (this.#logOpen) return this.#violate('a second log stream');
     this.#logOpen = true;
-    await this.#options.logs.takeStream(stream.body);
+    await this.#options.logs.takeStream(this.#chunks(stream));
     if (!stream.signal.aborted) this.#answer(stream, 204);
   }
 
@@ -218,7 +226,7 @@ export class ControlPlane {
     this.#filesOpen++;
     // Bytes are counted as they come, over all files of the attempt, so parallel uploads cannot exceed the sum.
     const counted = async function* (this: ControlPlane) {
-      for await (const chunk of stream.body) {
+      for await (const chunk of this.#chunks(stream)) {
         this.#filesBytes += chunk.byteLength;
         if (this.#filesBytes > filesBytes) throw new GloveboxError('FILES_LIMIT');
         yield chunk;
@@ -235,6 +243,14 @@ export class ControlPlane {
       throw error;
     } finally {
       this.#filesOpen--;
+    }
+  }
+
+  /** A body chunk by chunk, as long as the attempt goes on: the last one may be on its way to its reader when that ends. */
+  async *#chunks(stream: ServerStream): AsyncGenerator<Uint8Array> {
+    for await (const chunk of stream.body) {
+      if (this.#phase === 'ended') throw new Error(attemptEnded);
+      yield chunk;
     }
   }
 
