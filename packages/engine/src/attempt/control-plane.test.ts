@@ -255,6 +255,16 @@ describe('order', () => {
     cell.close();
   });
 
+  it('PUT /files/a before the bundle is loaded ends the attempt, and stores nothing', async () => {
+    const cell = connected();
+    await request(cell, 'GET', '/job');
+    void request(cell, 'PUT', '/files/a', '1').catch(() => undefined);
+    await settled();
+    expect(cell.seen.violations.map(({ code }) => code)).toEqual(['CHANNEL_ABUSE']);
+    expect(cell.blobs.kept.size).toBe(0);
+    cell.close();
+  });
+
   it.each([
     ['GET', '/job'],
     ['GET', '/bundle'],
@@ -333,11 +343,22 @@ it('refuses and counts every request that is not for the control plane', async (
     'http://control.invalid:80/job',
     'http://x@control.invalid/job',
     'http://CONTROL.INVALID/job',
+    'https://control.invalid/job',
   ]) {
     expect((await request(cell, 'GET', url)).status).toBe(403);
   }
-  expect(cell.control.egressRequests).toBe(5);
+  expect(cell.control.egressRequests).toBe(6);
   expect((await request(cell, 'GET', '/nothing')).status).toBe(404);
+  cell.close();
+});
+
+it('takes the path of a request literally, with what follows it', async () => {
+  const cell = await started();
+  for (const path of ['/cancel?', '/cancel?a=1', '/cancel#b', '/progress/', '/files?', '?', '/'])
+    expect((await request(cell, 'GET', `http://control.invalid${path}`)).status).toBe(404);
+  for (const path of ['/files/a?b', '/files/a#b']) expect((await request(cell, 'PUT', path, '1')).status).toBe(400);
+  expect((await request(cell, 'PUT', '/files/a', '1')).status).toBe(201);
+  expect([cell.control.files.length, cell.seen.violations]).toEqual([1, []]);
   cell.close();
 });
 

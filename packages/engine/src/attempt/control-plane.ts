@@ -54,6 +54,7 @@ export interface ControlPlaneOptions {
   onViolation: (violation: Violation) => void;
 }
 
+const controlOrigin = `http://${controlAuthority}`;
 const attemptEnded = 'the attempt has ended';
 const errorBodyBytes = 128 * 1024;
 const progressBodyBytes = 4096;
@@ -149,7 +150,7 @@ export class ControlPlane {
     if (this.#phase === 'ended' || this.#resultWhole) return stream.reset(attemptEnded);
     const target = parseTarget(stream.head.url);
     if (target === undefined) return this.#violate('a request has no valid URL');
-    if (target.authority !== controlAuthority) {
+    if (target.origin !== controlOrigin) {
       this.#egressRequests++;
       return this.#refuse(stream, 403, 'NOT_AVAILABLE_YET');
     }
@@ -163,6 +164,7 @@ export class ControlPlane {
     if (route === `POST ${controlPaths.progress}`) return this.#progress(stream);
     if (route === `POST ${controlPaths.result}`) return this.#result(stream);
     if (stream.head.method === 'PUT' && target.path.startsWith(controlPaths.files)) {
+      if (this.#phase === 'dispatched') return this.#violate(`${route} before the bundle was loaded`);
       return this.#file(stream, target.path.slice(controlPaths.files.length));
     }
     return this.#refuse(stream, 404, 'NOT_FOUND');
@@ -234,7 +236,7 @@ export class ControlPlane {
     }.call(this);
     try {
       const stored = await this.#store(counted, filesBytes);
-      if (stream.signal.aborted || this.#phase !== 'loaded') return;
+      if (stream.signal.aborted || this.#phase === 'ended') return;
       if (this.files.some((file) => file.name === name)) return this.#refuse(stream, 409, 'FILE_NAME_REFUSED');
       this.files.push({ name, mediaType, digest: stored.digest, sizeBytes: stored.sizeBytes });
       this.#answerJson(stream, 201, stored);
@@ -327,10 +329,13 @@ export class ControlPlane {
   }
 }
 
-/** Authority and path of an absolute URL, taken literally: the harness sends them plain, so nothing is normalised. */
-function parseTarget(url: string): { authority: string; path: string } | undefined {
-  const match = /^https?:\/\/([^/?#]{1,300})(\/[^?#]*)?/.exec(url);
-  return match ? { authority: match[1] as string, path: match[2] ?? '/' } : undefined;
+/**
+ * An absolute URL, taken literally: the harness sends them plain, so nothing is normalised. `path` is all that follows,
+ * so that one with a query or a fragment is none of the control plane's.
+ */
+function parseTarget(url: string): { origin: string; path: string } | undefined {
+  const match = /^(https?:\/\/[^/?#]{1,300})(.*)$/.exec(url);
+  return match ? { origin: match[1] as string, path: match[2] as string } : undefined;
 }
 
 /** The whole body as UTF-8; undefined when it is longer than `maxBytes` or is not UTF-8. */
