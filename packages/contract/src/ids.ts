@@ -7,12 +7,13 @@ export type RunId = Branded<'RunId'>;
 export type AttemptId = Branded<'AttemptId'>;
 export type CellId = Branded<'CellId'>;
 export type InstanceId = Branded<'InstanceId'>;
+export type ValidationId = Branded<'ValidationId'>;
 export type ProjectId = Branded<'ProjectId'>;
 export type NodeId = Branded<'NodeId'>;
 /** `sha256:` and 64 lower-case hex digits. */
 export type Digest = Branded<'Digest'>;
 
-const prefixes = { run: 'run', attempt: 'att', cell: 'cell', instance: 'ins' } as const;
+const prefixes = { run: 'run', attempt: 'att', cell: 'cell', instance: 'ins', validation: 'val' } as const;
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 
@@ -33,6 +34,9 @@ export const newAttemptId = (nowMs: number = Date.now()): AttemptId => newId(pre
 export const newCellId = (nowMs: number = Date.now()): CellId => newId(prefixes.cell, nowMs) as CellId;
 export const newInstanceId = (nowMs: number = Date.now()): InstanceId => newId(prefixes.instance, nowMs) as InstanceId;
 
+export const newValidationId = (nowMs: number = Date.now()): ValidationId =>
+  newId(prefixes.validation, nowMs) as ValidationId;
+
 const idPattern = (prefix: string): RegExp => new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{22}$`);
 
 export const idPatterns = {
@@ -40,6 +44,7 @@ export const idPatterns = {
   attempt: idPattern(prefixes.attempt),
   cell: idPattern(prefixes.cell),
   instance: idPattern(prefixes.instance),
+  validation: idPattern(prefixes.validation),
   digest: /^sha256:[0-9a-f]{64}$/,
   project: /^[a-z][a-z0-9-]{1,62}[a-z0-9]$/,
   node: /^[a-z][a-z0-9-]{1,62}[a-z0-9]$/,

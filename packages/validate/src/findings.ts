@@ -1,46 +1,91 @@
 import type { ErrorCode, Finding, Place } from '@glovebox/contract';
 import { errorCatalogue } from '@glovebox/contract/errors';
 
-const maxFindings = 200;
+/** The checks that are done by reading alone. */
+export const staticChecks = ['package', 'manifest', 'lockfile'] as const;
+export type StaticCheck = (typeof staticChecks)[number];
 
-/** Gathers what checks find: errors and warnings, in order, at most 200; what is beyond is counted in a last finding. */
+/** A finding of reading a package, with the check that it belongs to. */
+export interface StaticFinding extends Finding {
+  check: StaticCheck;
+}
+
+const maxFindings = 200;
+const severities: readonly Finding['severity'][] = ['error', 'warning', 'notice'];
+const rest: Readonly<Record<StaticCheck, ErrorCode>> = {
+  package: 'PACKAGE_INVALID',
+  manifest: 'MANIFEST_INVALID',
+  lockfile: 'LOCKFILE_INVALID',
+};
+
+/** Schemas of the author stand in node.json; all that is about neither it nor the lockfile is about the package. */
+export function checkOf(rule: ErrorCode): StaticCheck {
+  if (rule.startsWith('LOCKFILE_')) return 'lockfile';
+  return rule.startsWith('MANIFEST_') || rule.startsWith('SCHEMA_') ? 'manifest' : 'package';
+}
+
+/**
+ * Gathers what checks find, in order: of each check at most 200 of a severity and 200 in all; what is beyond is counted in
+ * a last finding. No check's faults crowd out another's, and no notice an error.
+ */
 export class Findings {
-  readonly #list: Finding[] = [];
+  readonly #list: StaticFinding[] = [];
+  readonly #counts = new Map<string, number>();
   #errors = 0;
-  #beyond = 0;
 
   get hasErrors(): boolean {
     return this.#errors > 0;
   }
 
-  error(rule: ErrorCode, message: string, place: Place = {}, hint?: string): void {
+  error(rule: ErrorCode, message: string, place: Place = {}, hint?: string, fix?: Finding['fix']): void {
     this.#errors++;
-    this.#add({ rule, severity: 'error', message, hint: hint ?? errorCatalogue[rule].hint, place });
+    this.#add('error', rule, message, place, hint, fix);
   }
 
-  warning(rule: ErrorCode, message: string, place: Place = {}, hint?: string): void {
-    this.#add({ rule, severity: 'warning', message, hint: hint ?? errorCatalogue[rule].hint, place });
+  warning(rule: ErrorCode, message: string, place: Place = {}, hint?: string, fix?: Finding['fix']): void {
+    this.#add('warning', rule, message, place, hint, fix);
   }
 
-  #add(finding: Finding): void {
+  notice(rule: ErrorCode, message: string, place: Place = {}, hint?: string, fix?: Finding['fix']): void {
+    this.#add('notice', rule, message, place, hint, fix);
+  }
+
+  #add(
+    severity: Finding['severity'],
+    rule: ErrorCode,
+    message: string,
+    place: Place,
+    hint: string = errorCatalogue[rule].hint,
+    fix?: Finding['fix'],
+  ): void {
+    const check = checkOf(rule);
+    const key = `${check} ${severity}`;
+    const count = (this.#counts.get(key) ?? 0) + 1;
+    this.#counts.set(key, count);
     // Hostile trees have any number of faults: a report stays small enough to show.
-    if (this.#list.length >= maxFindings) this.#beyond++;
-    else this.#list.push(finding);
+    if (count > maxFindings) return;
+    this.#list.push({ check, rule, severity, message, hint, place, ...(fix === undefined ? {} : { fix }) });
   }
 
-  /** Errors before warnings, each in the order in which they were found. */
-  all(): Finding[] {
-    const list = [...this.#list].sort((a, b) => rank(a) - rank(b));
-    if (this.#beyond === 0) return list;
-    const rest: Finding = {
-      rule: 'PACKAGE_INVALID',
-      severity: this.#errors > 0 ? 'error' : 'warning',
-      message: `${this.#beyond} further findings are left out`,
-      hint: 'Mend the ones above and run it again.',
-      place: {},
-    };
-    return [...list, rest];
+  /** Errors before warnings before notices; of each, check by check, in the order in which they were found. */
+  all(): StaticFinding[] {
+    return staticChecks.flatMap((check) => this.#of(check)).sort((a, b) => rank(a) - rank(b));
+  }
+
+  #of(check: StaticCheck): StaticFinding[] {
+    const shown = severities
+      .flatMap((severity) => this.#list.filter((finding) => finding.check === check && finding.severity === severity))
+      .slice(0, maxFindings);
+    const counted = severities.map((severity) => this.#counts.get(`${check} ${severity}`) ?? 0);
+    const beyond = counted.reduce((sum, count) => sum + count, 0) - shown.length;
+    if (beyond === 0) return shown;
+    const severity = severities.find((_severity, index) => (counted[index] ?? 0) > 0) ?? 'notice';
+    const message = `${beyond} further findings are left out`;
+    return [
+      ...shown,
+      { check, rule: rest[check], severity, message, hint: 'Mend the ones above and run it again.', place: {} },
+    ];
   }
 }
 
-const rank = ({ severity }: Finding): number => (severity === 'error' ? 0 : 1);
+const rank = ({ severity }: Finding): number => severities.indexOf(severity);

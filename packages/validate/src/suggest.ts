@@ -16,6 +16,21 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return best;
 }
 
+/**
+ * The known name that can only be meant: one slip away (two in a long name), or another case of it, and no other known
+ * name is as near. Undefined where a reader would have to think.
+ */
+export function unmistakable(name: string, known: readonly string[]): string | undefined {
+  if (name.length < 3 || name.length > maxLength) return undefined;
+  const distances = known
+    .filter((candidate) => Math.abs(candidate.length - name.length) <= 2)
+    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance);
+  const [best, next] = distances;
+  if (best === undefined || best.distance > (name.length >= 8 ? 2 : 1)) return undefined;
+  return next?.distance === best.distance ? undefined : best.candidate;
+}
+
 /** Insertions, deletions, replacements and swaps of neighbours that turn one into the other. */
 function editDistance(a: string, b: string): number {
   let before: number[] = [];

@@ -1,4 +1,4 @@
-import type { Place } from '@glovebox/contract';
+import type { Edit, Json, Place } from '@glovebox/contract';
 import { fromPointer, type Segment } from './pointer.ts';
 import { type JsonEvents, walkJson } from './walk.ts';
 
@@ -33,8 +33,23 @@ export function position(
 
 interface Wanted {
   below: Map<string, Wanted>;
-  key?: number;
+  /** Offsets of the member's name. */
+  key?: Span;
+  /** Where the value begins; and ends, if it is a scalar. */
   value?: number;
+  valueEnd?: number;
+}
+
+/** Offsets in a text; `end` is exclusive. */
+export interface Span {
+  start: number;
+  end: number;
+}
+
+/** A name of a member, quotes included, or the value at a path. */
+export interface JsonTarget {
+  path: readonly Segment[];
+  at: 'key' | 'value';
 }
 
 /**
@@ -45,14 +60,7 @@ interface Wanted {
  */
 export function locate(text: string, targets: readonly { place: Place; at: 'key' | 'value' }[]): void {
   const root: Wanted = { below: new Map() };
-  for (const { place } of targets) {
-    let node = root;
-    for (const segment of fromPointer(place.path ?? '') ?? []) {
-      const child: Wanted = node.below.get(segment) ?? { below: new Map() };
-      node.below.set(segment, child);
-      node = child;
-    }
-  }
+  for (const { place } of targets) want(root, fromPointer(place.path ?? '') ?? []);
   walkJson(text, Number.MAX_SAFE_INTEGER, markWanted(root));
   const starts = lineStarts(text);
 
@@ -63,16 +71,51 @@ export function locate(text: string, targets: readonly { place: Place; at: 'key'
     for (const [depth, segment] of path.entries()) {
       const child = node.below.get(segment);
       if (child?.value === undefined) break;
-      offset = at === 'key' && depth === path.length - 1 ? (child.key ?? child.value) : child.value;
+      offset = at === 'key' && depth === path.length - 1 ? (child.key?.start ?? child.value) : child.value;
       node = child;
     }
     Object.assign(place, position(text, offset, starts));
   }
 }
 
+/**
+ * Edits that replace names or scalar values of a JSON text, in the order of `replacements`; undefined for one whose target
+ * is not there, or is an object or array. One pass over the text, which must be JSON already.
+ */
+export function jsonEdits(
+  file: string,
+  text: string,
+  replacements: readonly (JsonTarget & { json: Json })[],
+): (Edit | undefined)[] {
+  const root: Wanted = { below: new Map() };
+  const nodes = replacements.map(({ path }) => want(root, path.map(String)));
+  walkJson(text, Number.MAX_SAFE_INTEGER, markWanted(root));
+  const starts = lineStarts(text);
+  return replacements.map(({ at, json }, index) => {
+    const node = nodes[index];
+    const span = at === 'key' ? node?.key : valueSpan(node);
+    if (span === undefined) return undefined;
+    const [start, end] = [position(text, span.start, starts), position(text, span.end, starts)];
+    return { file, start, end, text: JSON.stringify(json) };
+  });
+}
+
+const valueSpan = (node: Wanted | undefined): Span | undefined =>
+  node?.value === undefined || node.valueEnd === undefined ? undefined : { start: node.value, end: node.valueEnd };
+
+function want(root: Wanted, path: readonly string[]): Wanted {
+  let node = root;
+  for (const segment of path) {
+    const child: Wanted = node.below.get(segment) ?? { below: new Map() };
+    node.below.set(segment, child);
+    node = child;
+  }
+  return node;
+}
+
 function markWanted(root: Wanted): JsonEvents {
   const open: { node: Wanted | undefined; next: Segment }[] = [];
-  let name = 0;
+  let name: Span = { start: 0, end: 0 };
   /** The wanted node of the value that begins here; steps on to the next element of an array. */
   const begin = (offset: number): Wanted | undefined => {
     const parent = open.at(-1);
@@ -87,11 +130,14 @@ function markWanted(root: Wanted): JsonEvents {
   return {
     open: (kind, offset) => void open.push({ node: begin(offset), next: kind === 'array' ? 0 : '' }),
     close: () => void open.pop(),
-    key: (text, offset) => {
-      name = offset;
+    key: (text, start, end) => {
+      name = { start, end };
       const parent = open.at(-1);
       if (parent !== undefined) parent.next = text;
     },
-    scalar: (start) => void begin(start),
+    scalar: (start, end) => {
+      const node = begin(start);
+      if (node?.value === start) node.valueEnd = end;
+    },
   };
 }

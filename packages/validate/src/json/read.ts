@@ -1,5 +1,5 @@
 import type { ErrorCode, Finding, Json, JsonLimits } from '@glovebox/contract';
-import type { Findings } from '../findings.ts';
+import { Findings } from '../findings.ts';
 import { inspectJson } from './inspect.ts';
 import { locate, position } from './place.ts';
 
@@ -52,6 +52,18 @@ export function readJsonFile(
   }
   if (problems.length > 0) return undefined;
   return { file, text, value: JSON.parse(text) as Json };
+}
+
+/** The same for other packages that read an author's JSON. `findings` are all errors. */
+export function readJson(
+  file: string,
+  bytes: Uint8Array,
+  limits: JsonLimits,
+  rule: ErrorCode,
+): { ok: true; value: Json } | { ok: false; findings: Finding[] } {
+  const findings = new Findings();
+  const json = readJsonFile(file, bytes, limits, rule, findings);
+  return json === undefined ? { ok: false, findings: findings.all() } : { ok: true, value: json.value };
 }
 
 /** The text, a byte order mark left in; undefined when it is not UTF-8. */

@@ -1,6 +1,6 @@
 import type { ErrorCode, Finding, Place } from '@glovebox/contract';
 import type { Findings } from '../findings.ts';
-import { locate } from './place.ts';
+import { jsonEdits, locate } from './place.ts';
 import { type Segment, toPointer } from './pointer.ts';
 import type { JsonFile } from './read.ts';
 
@@ -13,6 +13,8 @@ export interface Told {
   severity?: Finding['severity'] | undefined;
   /** Point at the member's name rather than at its value. */
   at?: 'key' | undefined;
+  /** What stands at `path` is to be replaced: its name or, as a scalar, its value. */
+  fix?: { title: string; replace: 'key' | 'value'; json: string } | undefined;
 }
 
 /** More than a report shows; what is beyond counts, but is not looked up in the text. */
@@ -31,7 +33,7 @@ export class ToldOf {
   }
 
   get hasErrors(): boolean {
-    return this.#told.some(({ severity }) => severity !== 'warning');
+    return this.#told.some(({ severity = 'error' }) => severity === 'error');
   }
 
   tell(told: Told): void {
@@ -47,8 +49,24 @@ export class ToldOf {
     const shown = placed.slice(0, maxPlaced);
     locate(this.#json.text, shown);
     shown.sort((a, b) => (a.place.line ?? 0) - (b.place.line ?? 0) || (a.place.column ?? 0) - (b.place.column ?? 0));
+    const fixes = this.#fixes(shown.map(({ told }) => told));
     for (const { told, place } of [...shown, ...placed.slice(maxPlaced)]) {
-      findings[told.severity ?? 'error'](told.rule, told.message, place, told.hint);
+      findings[told.severity ?? 'error'](told.rule, told.message, place, told.hint, fixes.get(told));
     }
+  }
+
+  #fixes(shown: readonly Told[]): Map<Told, NonNullable<Finding['fix']>> {
+    const mended = shown.flatMap((told) => (told.fix === undefined ? [] : [{ told, ...told.fix }]));
+    const edits = jsonEdits(
+      this.#json.file,
+      this.#json.text,
+      mended.map(({ told: { path }, replace: at, json }) => ({ path, at, json })),
+    );
+    return new Map(
+      mended.flatMap(({ told, title }, index) => {
+        const edit = edits[index];
+        return edit === undefined ? [] : [[told, { title, edits: [edit] }]];
+      }),
+    );
   }
 }

@@ -2,8 +2,8 @@
 export interface JsonEvents {
   open?(kind: 'object' | 'array', offset: number): void;
   close?(): void;
-  /** A member's name, unescaped. */
-  key?(name: string, offset: number): void;
+  /** A member's name, unescaped, and where it stands with its quotes. */
+  key?(name: string, start: number, end: number): void;
   /** A string, number, true, false or null. */
   scalar?(start: number, end: number): void;
 }
@@ -53,7 +53,7 @@ export function walkJson(text: string, maxDepth: number, events: JsonEvents): Js
       if (c !== quote) return unexpected(text, at, 'a member name in double quotes');
       const end = stringEnd(text, at);
       if (typeof end !== 'number') return end;
-      events.key?.(unquote(text, at, end), at);
+      events.key?.(unquote(text, at, end), at, end);
       at = skipSpace(text, end);
       if (text.charCodeAt(at) !== colon) return unexpected(text, at, '":"');
       at = skipSpace(text, at + 1);

@@ -7,7 +7,7 @@ import { rangeProblem, satisfies } from './range.ts';
 
 type EdgeKind = 'required' | 'optional' | 'peer';
 
-interface Edge {
+export interface Edge {
   /** Path of the package that depends; empty for the node package itself. */
   from: string;
   name: string;
@@ -43,9 +43,7 @@ export function closure(
     }
     if (needed.has(target.path)) continue;
     needed.set(target.path, target);
-    const { optionalPeers } = target;
-    const peers = new Map([...target.peerDependencies].filter(([name]) => !optionalPeers.has(name)));
-    edges.push(...edgesOf(target.path, target.dependencies, target.optionalDependencies, peers));
+    edges.push(...edgesFrom(target));
   }
 
   for (const path of required) {
@@ -65,7 +63,19 @@ export function closure(
   return needed;
 }
 
-function edgesOf(
+/** What an entry leads to. Peers that it can do without lead nowhere. */
+export function edgesFrom({
+  path,
+  dependencies,
+  optionalDependencies,
+  peerDependencies,
+  optionalPeers,
+}: LockEntry): Edge[] {
+  const peers = new Map([...peerDependencies].filter(([name]) => !optionalPeers.has(name)));
+  return edgesOf(path, dependencies, optionalDependencies, peers);
+}
+
+export function edgesOf(
   from: string,
   dependencies: ReadonlyMap<string, string>,
   optional: ReadonlyMap<string, string>,
@@ -118,7 +128,8 @@ function follow(edge: Edge, entries: ReadonlyMap<string, LockEntry>, tell: Tell)
   return target;
 }
 
-function resolve({ from, name, kind }: Edge, entries: ReadonlyMap<string, LockEntry>): LockEntry | undefined {
+/** As Node.js looks for it: in the nearest directory first. */
+export function resolve({ from, name, kind }: Edge, entries: ReadonlyMap<string, LockEntry>): LockEntry | undefined {
   // A peer is looked for beside the package, not below it.
   let directory = kind === 'peer' ? parentOf(from) : from;
   while (directory !== undefined) {

@@ -9,7 +9,7 @@ const entry = (version: string, more: object = {}) => ({ version, integrity: sha
 const registry = 'https://registry.example';
 
 type Entries = { [path: string]: unknown };
-const dependencies = { a: '^1.0.0' };
+const dependencies = { a: '1.2.0' };
 /** a → b, c; b → c at an older version, nested below it. */
 const goodTree: Entries = {
   'node_modules/a': entry('1.2.0', { dependencies: { b: '^2.0.0', c: '^3.1.0' } }),
@@ -209,13 +209,17 @@ describe('what an entry is', () => {
     expect(findingsOf(await withA({ hasInstallScript: true }))[0]?.hint).toContain('WebAssembly');
   });
 
-  it('does not look at entries that only development needs', async () => {
+  it('refuses no package for entries that only development needs', async () => {
     const tree = {
       ...goodTree,
       'node_modules/d': { version: 'x', resolved: 'http://evil.example', dev: true, hasInstallScript: true },
     };
     const fields = { dependencies, devDependencies: { d: '1.0.0' } };
-    expect(paths(await read(lock(tree, {}, fields), fields))).toHaveLength(4);
+    const result = await read(lock(tree, {}, fields), fields);
+    expect([paths(result), told(result)]).toEqual([
+      expect.objectContaining({ length: 4 }),
+      ['notice LOCKFILE_ENTRY_REFUSED package-lock.json/packages/node_modules~1d'],
+    ]);
   });
 
   it('holds an entry to the rules although it claims that only development needs it', async () => {
@@ -258,7 +262,7 @@ describe('lockfile and package.json', () => {
   });
 
   it.each([
-    ['another range', { dependencies: { a: '^1.0.1' } }],
+    ['another version', { dependencies: { a: '1.2.1' } }],
     ['one less', {}],
     ['one more', { dependencies: { ...dependencies, c: '^3.0.0' } }],
     ['one in another section', { optionalDependencies: dependencies }],
@@ -367,15 +371,15 @@ describe('the edges of the tree', () => {
 
   it('follows cycles once', async () => {
     const tree = {
-      'node_modules/a': entry('1.0.0', { dependencies: { b: '1.0.0' } }),
-      'node_modules/b': entry('1.0.0', { dependencies: { a: '1.0.0' } }),
+      'node_modules/a': entry('1.2.0', { dependencies: { b: '1.0.0' } }),
+      'node_modules/b': entry('1.0.0', { dependencies: { a: '1.2.0' } }),
     };
     expect(paths(await read(lock(tree)))).toEqual(['node_modules/a', 'node_modules/b']);
   });
 
   it('takes peers from beside the package, and only warns where they do not fit', async () => {
     const tree = (peer: object) =>
-      lock({ 'node_modules/a': entry('1.0.0', { peerDependencies: { p: '^1.0.0' } }), ...peer });
+      lock({ 'node_modules/a': entry('1.2.0', { peerDependencies: { p: '^1.0.0' } }), ...peer });
     expect(paths(await read(tree({ 'node_modules/p': entry('1.5.0', { peer: true }) })))).toEqual([
       'node_modules/a',
       'node_modules/p',
@@ -388,7 +392,7 @@ describe('the edges of the tree', () => {
 
   it('needs no peer that is optional', async () => {
     const more = { peerDependencies: { p: '^1.0.0' }, peerDependenciesMeta: { p: { optional: true } } };
-    const result = await read(lock({ 'node_modules/a': entry('1.0.0', more) }));
+    const result = await read(lock({ 'node_modules/a': entry('1.2.0', more) }));
     expect([result.ok, told(result)]).toEqual([true, []]);
   });
 });
@@ -396,7 +400,7 @@ describe('the edges of the tree', () => {
 describe('optional dependencies', () => {
   const tree = (restriction: object) =>
     lock({
-      'node_modules/a': entry('1.0.0', { optionalDependencies: { native: '1.0.0' } }),
+      'node_modules/a': entry('1.2.0', { optionalDependencies: { native: '1.0.0' } }),
       'node_modules/native': entry('1.0.0', { optional: true, dependencies: { helper: '1.0.0' }, ...restriction }),
       'node_modules/helper': entry('1.0.0', { optional: true }),
     });
@@ -420,12 +424,12 @@ describe('optional dependencies', () => {
   it('are taken when they run anywhere, and may be missing', async () => {
     expect(paths(await read(tree({})))).toEqual(['node_modules/a', 'node_modules/helper', 'node_modules/native']);
     expect(
-      paths(await read(lock({ 'node_modules/a': entry('1.0.0', { optionalDependencies: { native: '1.0.0' } }) }))),
+      paths(await read(lock({ 'node_modules/a': entry('1.2.0', { optionalDependencies: { native: '1.0.0' } }) }))),
     ).toEqual(['node_modules/a']);
   });
 
   it('count as optional also where they are listed as plain dependencies too', async () => {
     const both = { dependencies: { native: '1.0.0' }, optionalDependencies: { native: '1.0.0' } };
-    expect(paths(await read(lock({ 'node_modules/a': entry('1.0.0', both) })))).toEqual(['node_modules/a']);
+    expect(paths(await read(lock({ 'node_modules/a': entry('1.2.0', both) })))).toEqual(['node_modules/a']);
   });
 });

@@ -1,4 +1,4 @@
-import type { ErrorCode, Json } from '@glovebox/contract';
+import type { ErrorCode, Finding, Json } from '@glovebox/contract';
 import type { Findings } from '../findings.ts';
 import { readJsonFile } from '../json/read.ts';
 import { ToldOf } from '../json/told.ts';
@@ -8,6 +8,7 @@ import type { PackageJson } from '../package/package-json.ts';
 import { sortedByBytes } from '../package/revision.ts';
 import { quoted } from '../text.ts';
 import { closure } from './closure.ts';
+import { devClosure } from './dev-closure.ts';
 import { type LockEntry, nameOfPath, readEntry } from './entry.ts';
 import type { Platform } from './platform.ts';
 
@@ -15,33 +16,64 @@ const lockfileName = 'package-lock.json';
 const limits = { maxBytes: 2 * 1024 * 1024, maxDepth: 64 };
 const maxEntries = 2000;
 
-export type Tell = (rule: ErrorCode, path: string[], message: string, hint?: string, severity?: 'warning') => void;
+export type Tell = (
+  rule: ErrorCode,
+  path: string[],
+  message: string,
+  hint?: string,
+  severity?: Finding['severity'],
+) => void;
+
+/** What a lockfile holds; nothing when it has errors. */
+export interface Locked {
+  /** Sorted by path. */
+  dependencies: LockedPackage[];
+  /** What only types and tests need, sorted by path. */
+  devDependencies: LockedPackage[];
+  /** Of the packages that package.json names, by name. */
+  versions: ReadonlyMap<string, string>;
+}
+
+export const nothingLocked: Locked = { dependencies: [], devDependencies: [], versions: new Map() };
 
 /**
  * Check package-lock.json (lockfileVersion 2 or 3) and take from it what has to be fetched for the cell's platform.
  *
  * Which entries count is computed from the edges, as Node.js resolves them, not from what the lockfile claims: every
  * entry that the dependencies of package.json lead to must be a plain package of the registry with a sha512 hash, must
- * satisfy every range that leads to it, and may not have an install script or machine code. Entries that only
- * devDependencies lead to are never fetched and not looked at, but for the shape of their paths.
- *
- * @returns sorted by path; empty when there are errors.
+ * satisfy every range that leads to it, and may not have an install script or machine code. Of the entries that only
+ * devDependencies lead to, those that are anything else are left out and never fetched.
  */
 export function readLockfile(
   bytes: Uint8Array,
   pkg: PackageJson,
   options: { platform: Platform; registries: readonly string[] },
   findings: Findings,
-): LockedPackage[] {
+): Locked {
   const json = readJsonFile(lockfileName, bytes, limits, 'LOCKFILE_INVALID', findings);
-  if (json === undefined) return [];
+  if (json === undefined) return nothingLocked;
   const told = new ToldOf(json);
   const tell: Tell = (rule, path, message, hint, severity) => told.tell({ rule, path, message, hint, severity });
 
   const entries = readEntries(json.value, pkg, options.registries, tell);
-  const needed = entries === undefined ? new Map<string, LockEntry>() : closure(entries, pkg, options.platform, tell);
+  if (entries === undefined) {
+    told.report(findings);
+    return nothingLocked;
+  }
+  const needed = closure(entries, pkg, options.platform, tell);
+  const development = devClosure(entries, pkg, options.platform, needed, tell);
   told.report(findings);
-  return told.hasErrors ? [] : sortedByBytes([...needed.keys()]).flatMap((path) => locked(needed.get(path)));
+  if (told.hasErrors) return nothingLocked;
+  return { dependencies: sorted(needed), devDependencies: sorted(development), versions: versionsOf(entries) };
+}
+
+function sorted(entries: ReadonlyMap<string, LockEntry>): LockedPackage[] {
+  return sortedByBytes([...entries.keys()]).flatMap((path) => locked(entries.get(path)));
+}
+
+function versionsOf(entries: ReadonlyMap<string, LockEntry>): Map<string, string> {
+  const atRoot = [...entries.values()].filter(({ path, name }) => path === `node_modules/${name}`);
+  return new Map(atRoot.map(({ name, version }) => [name, version]));
 }
 
 const locked = (entry: LockEntry | undefined): LockedPackage[] =>

@@ -1,4 +1,5 @@
 import {
+  idPatterns,
   type Json,
   jsonTextDepth,
   type Manifest,
@@ -11,7 +12,7 @@ import type { Segment } from '../json/pointer.ts';
 import { readJsonFile } from '../json/read.ts';
 import { type Told, ToldOf } from '../json/told.ts';
 import { isObject, valueAt } from '../json/value.ts';
-import { nearest } from '../suggest.ts';
+import { nearest, unmistakable } from '../suggest.ts';
 import { quoted } from '../text.ts';
 import { checkManifestRules } from './manifest-rules.ts';
 
@@ -88,7 +89,8 @@ function idProblems(manifest: Json, id: string | undefined): ManifestProblem[] {
   const found = valueAt(manifest, ['id']);
   if (typeof found !== 'string' || id === undefined || found === id) return [];
   const message = `id: is ${quoted(found)}, but the name in package.json says ${quoted(id)}`;
-  return [{ path: ['id'], message, hint: 'They must be the same, a scope left out.' }];
+  const fix = idPatterns.node.test(id) ? { title: `Set id to ${id}`, replace: 'value' as const, json: id } : undefined;
+  return [{ path: ['id'], message, hint: 'They must be the same, a scope left out.', fix }];
 }
 
 /** A member that object code may take for the prototype: the schema's reader skips it in silence. Author schemas are data. */
@@ -126,13 +128,14 @@ function fromIssue(issue: Issue, manifest: Json, knownKeys: KnownKeys): Manifest
 
   if (issue.code === 'unrecognized_keys') {
     const known = knownKeys.at(path);
-    return (issue.keys ?? [])
-      .filter((key) => key !== '__proto__')
-      .map((key) => {
-        const meant = nearest(key, known);
-        const hint = meant === undefined ? `Known here: ${known.join(', ') || 'none'}.` : `Did you mean ${meant}?`;
-        return { path: [...path, key], message: `${fieldName([...path, key])}: unknown field`, hint, at: 'key' };
-      });
+    const keys = (issue.keys ?? []).filter((key) => key !== '__proto__');
+    const renamed = renaming(valueAt(manifest, path), keys, known);
+    return keys.map((key) => {
+      const meant = nearest(key, known);
+      const hint = meant === undefined ? `Known here: ${known.join(', ') || 'none'}.` : `Did you mean ${meant}?`;
+      const message = `${fieldName([...path, key])}: unknown field`;
+      return { path: [...path, key], message, hint, at: 'key', fix: renamed.get(key) };
+    });
   }
   if (value === undefined) return [{ path, message: `${field}: is missing`, hint: `It is ${describe(issue)}.` }];
   if (issue.code === 'invalid_key') {
@@ -141,15 +144,20 @@ function fromIssue(issue: Issue, manifest: Json, knownKeys: KnownKeys): Manifest
   }
   if (issue.code === 'invalid_value') {
     const values = issue.values ?? [];
-    const meant =
-      typeof value === 'string'
-        ? nearest(
-            value,
-            values.filter((v) => typeof v === 'string'),
-          )
-        : undefined;
+    const words = values.filter((word) => typeof word === 'string');
+    const meant = typeof value === 'string' ? nearest(value, words) : undefined;
+    const sure = typeof value === 'string' ? unmistakable(value, words) : undefined;
     const message = `${field}: must be ${describe(issue)}, not ${show(value)}`;
-    return [{ path, message, ...(meant === undefined ? {} : { hint: `Did you mean ${JSON.stringify(meant)}?` }) }];
+    return [
+      {
+        path,
+        message,
+        ...(meant === undefined ? {} : { hint: `Did you mean ${JSON.stringify(meant)}?` }),
+        ...(sure === undefined
+          ? {}
+          : { fix: { title: `Write ${JSON.stringify(sure)}`, replace: 'value' as const, json: sure } }),
+      },
+    ];
   }
   if (issue.code === 'invalid_type')
     return [{ path, message: `${field}: must be ${describe(issue)}, not ${show(value)}` }];
@@ -157,6 +165,25 @@ function fromIssue(issue: Issue, manifest: Json, knownKeys: KnownKeys): Manifest
     return [{ path, message: `${field}: must be ${describe(issue)}` }];
   }
   return [{ path, message: `${field}: ${issue.message.replace(/^Invalid [a-z]+: /, '')}` }];
+}
+
+/** What unknown members are to be called, where that is beyond doubt: never as another member, of the author or by this. */
+function renaming(
+  owner: Json | undefined,
+  keys: readonly string[],
+  known: readonly string[],
+): Map<string, ManifestProblem['fix']> {
+  const free = known.filter((name) => isObject(owner) && !Object.hasOwn(owner, name));
+  const meant = keys.map((key) => ({ key, name: unmistakable(key, known) }));
+  return new Map(
+    meant
+      .filter(({ key, name }) => meant.every((other) => other.key === key || other.name !== name))
+      .flatMap(({ key, name }) =>
+        name !== undefined && free.includes(name)
+          ? [[key, { title: `Rename it to ${name}`, replace: 'key', json: name }] as const]
+          : [],
+      ),
+  );
 }
 
 function describe(issue: Issue): string {

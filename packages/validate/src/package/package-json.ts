@@ -1,4 +1,4 @@
-import type { Json } from '@glovebox/contract';
+import { type Json, versionSchema } from '@glovebox/contract';
 import type { Findings } from '../findings.ts';
 import { readJsonFile } from '../json/read.ts';
 import { ToldOf } from '../json/told.ts';
@@ -64,6 +64,7 @@ const installScripts = ['preinstall', 'install', 'postinstall', 'prepublish', 'p
  */
 export async function readPackageJson(
   bytes: Uint8Array,
+  purpose: 'trial' | 'release',
   findings: Findings,
 ): Promise<{ pkg: PackageJson | undefined; unscopedName: string | undefined }> {
   const json = readJsonFile(packageJsonFile, bytes, limits, 'PACKAGE_JSON_INVALID', findings);
@@ -73,7 +74,7 @@ export async function readPackageJson(
     const message = path.length === 0 ? what : `${path.map(plain).join('.')}: ${what}`;
     told.tell({ rule: 'PACKAGE_JSON_INVALID', path, message, hint, severity });
   };
-  const pkg = await check(json.value, tell);
+  const pkg = await check(json.value, purpose, tell);
   told.report(findings);
   const unscopedName =
     pkg !== undefined && isPackageName(pkg.name) ? pkg.name.slice(pkg.name.indexOf('/') + 1) : undefined;
@@ -83,7 +84,7 @@ export async function readPackageJson(
 type Tell = (severity: 'error' | 'warning', path: string[], what: string, hint?: string) => void;
 
 /** Undefined when it is no object; otherwise what could be read, to be used only when nothing was told. */
-async function check(value: Json, tell: Tell): Promise<PackageJson | undefined> {
+async function check(value: Json, purpose: 'trial' | 'release', tell: Tell): Promise<PackageJson | undefined> {
   if (!isObject(value)) {
     tell('error', [], `${packageJsonFile} must be an object`);
     return undefined;
@@ -101,6 +102,8 @@ async function check(value: Json, tell: Tell): Promise<PackageJson | undefined> 
   const version = text('version', 'Write a version such as 1.0.0.');
   if (version !== '' && !isSemver(version))
     tell('error', ['version'], `${quoted(version)} is not a semantic version`, 'Write a version such as 1.0.0.');
+  else if (purpose === 'release' && version !== '' && !versionSchema.safeParse(version).success)
+    tell('error', ['version'], `${quoted(version)} cannot name a release`, 'Leave build metadata out; 64 characters.');
   const license = text('license', 'Name an SPDX license, such as MIT, or UNLICENSED.');
   if (license.length > 200) tell('error', ['license'], 'is longer than 200 characters');
 
