@@ -12,6 +12,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { GloveboxError } from '@glovebox/contract';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -107,6 +108,67 @@ async function fetchFrom(routes: Record<string, Handler>, more: Partial<PackageS
   const { url, paths, seen } = await registry({ ...sound, ...routes });
   return { result: sourceOf(url, more).tarball(wanted), paths, seen, url };
 }
+
+describe('a cancelled fetch', () => {
+  const silent: Record<string, Handler> = { '/left-pad/1.3.0': () => {} };
+  const stalls: Record<string, Handler> = {
+    '/left-pad/-/left-pad-1.3.0.tgz': (_, response) => void response.write(tarball.subarray(0, 1000)),
+  };
+
+  it.each([
+    ['a registry that says nothing', silent, {}],
+    ['one that stops midway', stalls, {}],
+    [
+      'a pause before another attempt',
+      { '/left-pad/1.3.0': status(503) },
+      { limits: { retryDelaysMs: [10_000], retryAfterMs: 20_000 } },
+    ],
+  ])('does not wait for %s', async (_, routes, more) => {
+    const { url, paths } = await registry({ ...sound, ...routes });
+    const cancel = new AbortController();
+    const result = failure(sourceOf(url, more).tarball(wanted, cancel.signal));
+    while (paths().length < (routes === stalls ? 2 : 1)) await sleep(5);
+    await sleep(50);
+    cancel.abort();
+    const settled = await Promise.race([result, sleep(5000, 'still waiting', { ref: false })]);
+    expect(settled).toMatchObject({ code: 'INTERRUPTED' });
+  });
+
+  it('does not wait for its turn either, and those whose turn it is go on', async () => {
+    const held: (() => void)[] = [];
+    let holds = true;
+    const { url, paths } = await registry({
+      ...sound,
+      '/left-pad/1.3.0': (request, response) => {
+        const answer = (): void => json(metadata())(request, response);
+        if (holds) held.push(answer);
+        else answer();
+      },
+    });
+    const source = sourceOf(url);
+    const others = Array.from({ length: 8 }, () => source.tarball(wanted));
+    while (paths().length < 8) await sleep(5);
+    const cancel = new AbortController();
+    const result = failure(source.tarball(wanted, cancel.signal));
+    await sleep(20);
+    cancel.abort();
+    const settled = await Promise.race([result, sleep(5000, 'still waiting', { ref: false })]);
+    expect(settled).toMatchObject({ code: 'INTERRUPTED' });
+    const next = source.tarball(wanted);
+    holds = false;
+    for (const answer of held) answer();
+    for (const other of await Promise.all(others)) expect(Buffer.from(other).equals(tarball)).toBe(true);
+    expect(Buffer.from(await next).equals(tarball)).toBe(true);
+  });
+
+  it('asks for nothing when it is cancelled before, and succeeds with a signal that stays silent', async () => {
+    const { url, paths } = await registry(sound);
+    expect(await failure(sourceOf(url).tarball(wanted, AbortSignal.abort()))).toMatchObject({ code: 'INTERRUPTED' });
+    expect(paths()).toEqual([]);
+    const bytes = await sourceOf(url).tarball(wanted, new AbortController().signal);
+    expect(Buffer.from(bytes).equals(tarball)).toBe(true);
+  });
+});
 
 describe('a package', () => {
   it('is fetched from the address that its name and version make, not from the one that the metadata states', async () => {

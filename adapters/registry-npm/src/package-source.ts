@@ -45,30 +45,38 @@ export function createPackageSource(options: PackageSourceOptions): PackageSourc
 
   return {
     registries: () => open().config.registries(),
-    async tarball(request) {
+    async tarball(request, signal) {
       refuseMalformed(request);
       const { config, client } = open();
       const registry = config.registryFor(request.name);
       const key = cacheKey(registry, request);
-      return (
-        (await cache.find(key, request.integrity)) ??
-        (await limited(async () => {
-          const bytes = await fetchChecked(client, registry, request);
-          await cache.keep(key, request.integrity, bytes);
-          return bytes;
-        }))
-      );
+      const cached = await cache.find(key, request.integrity);
+      if (cached !== undefined) return cached;
+      const fetch = async (): Promise<Uint8Array> => {
+        const bytes = await fetchChecked(client, registry, request, signal);
+        await cache.keep(key, request.integrity, bytes);
+        return bytes;
+      };
+      return limited(fetch, signal).catch((error: unknown) => {
+        throw signal?.aborted ? interrupted(request) : error;
+      });
     },
   };
 }
 
-async function fetchChecked(client: RegistryClient, registry: URL, request: PackageRequest): Promise<Uint8Array> {
-  await checkMetadata(await fetchMetadata(client, registry, request), request);
+async function fetchChecked(
+  client: RegistryClient,
+  registry: URL,
+  request: PackageRequest,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
+  await checkMetadata(await fetchMetadata(client, registry, request, signal), request);
   const { name, version } = request;
   const file = `${name.slice(name.indexOf('/') + 1)}-${version}.tgz`;
   const bytes = await client.get(registry, `${name}/-/${encodeURIComponent(file)}`, {
     what: `the tarball of ${name}@${version}`,
     accept: 'application/octet-stream, */*;q=0.5',
+    signal,
   });
   if (bytes === undefined)
     throw notFound(request, `The registry ${registry.origin} knows ${name}@${version} but has no tarball of it.`);
@@ -77,18 +85,24 @@ async function fetchChecked(client: RegistryClient, registry: URL, request: Pack
 }
 
 /** The metadata of the one version; from registries that do not serve it alone, out of that of all versions. */
-async function fetchMetadata(client: RegistryClient, registry: URL, request: PackageRequest): Promise<unknown> {
+async function fetchMetadata(
+  client: RegistryClient,
+  registry: URL,
+  request: PackageRequest,
+  signal: AbortSignal | undefined,
+): Promise<unknown> {
   const { name, version } = request;
   const path = name.replace('/', '%2f');
   const what = `the metadata of ${name}@${version}`;
   const one = await client.get(registry, `${path}/${encodeURIComponent(version)}`, {
     what,
     accept: 'application/json',
+    signal,
   });
   if (one !== undefined) return parseMetadata(one, registry, what);
 
   const accept = 'application/vnd.npm.install-v1+json, application/json;q=0.8';
-  const all = await client.get(registry, path, { what, accept });
+  const all = await client.get(registry, path, { what, accept, signal });
   if (all === undefined) throw notFound(request, `The registry ${registry.origin} has no package ${name}.`);
   const { versions } = parseMetadata(all, registry, what) as { versions?: Record<string, unknown> };
   if (versions === undefined || !Object.hasOwn(versions, version)) {
@@ -109,6 +123,9 @@ function parseMetadata(bytes: Uint8Array, registry: URL, what: string): object {
 
 const notFound = ({ name, version }: PackageRequest, message: string): GloveboxError =>
   new GloveboxError('DEPENDENCY_NOT_FOUND', { message, details: { name, version } });
+
+const interrupted = ({ name, version }: PackageRequest): GloveboxError =>
+  new GloveboxError('INTERRUPTED', { message: `Fetching ${name}@${version} was cancelled.` });
 
 /** Everything that an answer depends on, without credentials. */
 const cacheKey = (registry: URL, { name, version, integrity }: PackageRequest): string =>

@@ -25,17 +25,23 @@ export const defaultRegistryLimits: RegistryLimits = {
   retryAfterMs: 15_000,
 };
 
+interface RegistryRequest {
+  what: string;
+  accept: string;
+  signal: AbortSignal | undefined;
+}
+
 export interface RegistryClient {
   /**
    * GET a path below a registry's URL.
    *
    * Goes again after network errors and answers 408, 429 and 5xx. Redirects are followed to the registry's own origin only.
    *
-   * @param what names the thing in errors.
+   * @param request `what` names the thing in errors; where `signal` is aborted, this rejects at once, with anything.
    * @returns undefined when the registry has no such thing (404, 410).
    * @throws GloveboxError `REGISTRY_UNAVAILABLE`, `DEPENDENCY_REFUSED` when the answer is longer than `responseBytes`.
    */
-  get(registry: URL, path: string, request: { what: string; accept: string }): Promise<Uint8Array | undefined>;
+  get(registry: URL, path: string, request: RegistryRequest): Promise<Uint8Array | undefined>;
 }
 
 type Outcome =
@@ -44,12 +50,12 @@ type Outcome =
   | { kind: 'refused'; error: GloveboxError }
   | { kind: 'failed'; reason: string; retryAfterMs?: number };
 
-type Target = { registry: URL; url: string; what: string; accept: string };
+type Target = RegistryRequest & { registry: URL; url: string };
 
 export function createRegistryClient(config: NpmConfig, limits: RegistryLimits): RegistryClient {
   const openAgent = agentOpener(config, limits.responseBytes);
 
-  async function attempt(target: Target, total: AbortSignal): Promise<Outcome> {
+  async function attempt(target: Target, until: AbortSignal): Promise<Outcome> {
     const idle = new AbortController();
     const timer = setTimeout(() => idle.abort(), limits.idleMs);
     try {
@@ -66,7 +72,7 @@ export function createRegistryClient(config: NpmConfig, limits: RegistryLimits):
         headers: { accept: target.accept },
         retry: { retries: 0 },
         timeout: limits.idleMs,
-        signal: AbortSignal.any([idle.signal, total]),
+        signal: AbortSignal.any([idle.signal, until]),
       });
       return { kind: 'found', bytes: await collect(response.body, limits.responseBytes, () => timer.refresh()) };
     } catch (error) {
@@ -83,8 +89,10 @@ export function createRegistryClient(config: NpmConfig, limits: RegistryLimits):
     async get(registry, path, request) {
       const target: Target = { ...request, registry, url: new URL(path, registry).href };
       const total = AbortSignal.timeout(limits.totalMs);
+      const until = target.signal === undefined ? total : AbortSignal.any([total, target.signal]);
       for (let tried = 0; ; tried++) {
-        const outcome = await attempt(target, total);
+        const outcome = await attempt(target, until);
+        target.signal?.throwIfAborted();
         if (outcome.kind === 'found') return outcome.bytes;
         if (outcome.kind === 'absent') return undefined;
         if (outcome.kind === 'refused') throw outcome.error;
@@ -92,7 +100,7 @@ export function createRegistryClient(config: NpmConfig, limits: RegistryLimits):
         const patient = delayMs <= limits.retryAfterMs;
         if (total.aborted || !patient)
           throw unavailable(target, total.aborted ? `it took longer than ${limits.totalMs} ms` : outcome.reason);
-        await sleep(delayMs, undefined, { signal: total }).catch(() => {});
+        await sleep(delayMs, undefined, { signal: until }).catch(() => {});
       }
     },
   };

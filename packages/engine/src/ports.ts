@@ -48,9 +48,10 @@ export interface PackageSource {
   registries(): readonly string[];
   /**
    * The bytes, checked against the integrity that the registry's metadata and the lockfile agree on.
-   * @throws GloveboxError `REGISTRY_UNAVAILABLE`, `DEPENDENCY_NOT_FOUND`, `DEPENDENCY_INTEGRITY`.
+   * @throws GloveboxError `REGISTRY_UNAVAILABLE`, `DEPENDENCY_NOT_FOUND`, `DEPENDENCY_INTEGRITY`, and `INTERRUPTED` as soon as
+   *   `signal` is aborted.
    */
-  tarball(request: PackageRequest): Promise<Uint8Array>;
+  tarball(request: PackageRequest, signal?: AbortSignal): Promise<Uint8Array>;
 }
 
 /** The images, unpacked on this machine. */

@@ -32,10 +32,7 @@ describe('restoreDependencies', () => {
   it('gives the archives in the order of the lockfile, and fetches each package once', async () => {
     const source = new Source();
     const entries = ['node_modules/a', 'node_modules/b', 'node_modules/b/node_modules/a'].map((path) => locked(path));
-    const progress: number[][] = [];
-    const tarballs = await restoreDependencies([...entries, locked('node_modules/c/node_modules/a', '2.0.0')], source, {
-      onProgress: (done, total) => progress.push([done, total]),
-    });
+    const tarballs = await restoreDependencies([...entries, locked('node_modules/c/node_modules/a', '2.0.0')], source);
     expect(tarballs.map(({ path, bytes }) => [path, Buffer.from(bytes).toString()])).toEqual([
       ['node_modules/a', 'a'],
       ['node_modules/b', 'b'],
@@ -44,11 +41,6 @@ describe('restoreDependencies', () => {
     ]);
     expect(source.asked.sort()).toEqual(['a@1.0.0', 'a@2.0.0', 'b@1.0.0']);
     expect(tarballs[0]?.bytes).toBe(tarballs[2]?.bytes);
-    expect(progress).toEqual([
-      [1, 3],
-      [2, 3],
-      [3, 3],
-    ]);
     expect(await restoreDependencies([], source)).toEqual([]);
   });
 
@@ -57,9 +49,8 @@ describe('restoreDependencies', () => {
     await restoreDependencies(
       Array.from({ length: 20 }, (_, i) => locked(`node_modules/p${i}`)),
       source,
-      { concurrency: 3 },
     );
-    expect(source.most).toBe(3);
+    expect(source.most).toBe(8);
   });
 
   it('stops at the first failure, with nothing going on in the background', async () => {
@@ -68,11 +59,35 @@ describe('restoreDependencies', () => {
       return Buffer.from(name);
     });
     const entries = Array.from({ length: 50 }, (_, i) => locked(`node_modules/p${i}`));
-    await expect(restoreDependencies(entries, source, { concurrency: 2 })).rejects.toMatchObject({
+    await expect(restoreDependencies(entries, source)).rejects.toMatchObject({
       code: 'DEPENDENCY_INTEGRITY',
     });
     expect(source.open).toBe(0);
-    expect(source.asked.length).toBeLessThan(10);
+    expect(source.asked.length).toBeLessThan(20);
+  });
+
+  it('ends downloads midway when one fails or the whole is cancelled, and says why it was', async () => {
+    class Slow extends Source {
+      ended = 0;
+      override async tarball(request: { name: string; version: string }, signal?: AbortSignal): Promise<Uint8Array> {
+        if (request.name === 'p0') return await super.tarball(request);
+        await new Promise((resolve) => signal?.addEventListener('abort', resolve, { once: true }));
+        this.ended++;
+        throw new GloveboxError('INTERRUPTED');
+      }
+    }
+    const entries = [0, 1, 2, 3].map((i) => locked(`node_modules/p${i}`));
+    const failing = new Slow(() => {
+      throw new GloveboxError('DEPENDENCY_INTEGRITY');
+    });
+    await expect(restoreDependencies(entries, failing)).rejects.toMatchObject({ code: 'DEPENDENCY_INTEGRITY' });
+    expect(failing.ended).toBe(3);
+    const cancel = new AbortController();
+    const cancelled = new Slow();
+    const result = restoreDependencies(entries, cancelled, { signal: cancel.signal });
+    setImmediate(() => cancel.abort());
+    await expect(result).rejects.toMatchObject({ code: 'INTERRUPTED' });
+    expect(cancelled.ended).toBe(3);
   });
 
   it('refuses more bytes than the host may hold, and more packages than a build may have', async () => {
