@@ -39,9 +39,11 @@ const clean: { [path: string]: string } = {
     "const installed = (name: string) => import.meta.resolve(name);\nexport const entry = installed('@glovebox/guest');\n",
   'adapters/store-sqlite/package.json': member('store-sqlite', []),
   'adapters/store-sqlite/src/index.ts': "export { DatabaseSync } from 'node:sqlite';\n",
-  'apps/cli/package.json': member('cli', ['cell-oci', 'engine']),
+  'apps/server/package.json': member('server', ['engine']),
+  'apps/server/src/index.ts': "export { cell as app } from '@glovebox/engine';\n",
+  'apps/cli/package.json': member('cli', ['cell-oci', 'engine', 'server']),
   'apps/cli/src/index.ts':
-    "export const run = async () => [await import('@glovebox/cell-oci'), await import('@glovebox/engine')];\n",
+    "export const run = async () => [await import('@glovebox/cell-oci'), await import('@glovebox/engine'), await import('@glovebox/server')];\n",
   'apps/cli/src/config.ts': 'export const home = process.env.HOME;\n',
   'packages/channel/test/kit.ts': 'export const kit = 1;\n',
   'test/support/tar.ts': "export { kit as tar } from '../../packages/channel/test/kit.ts';\n",
@@ -75,6 +77,14 @@ const plant = (path: string, text: string) => {
 
 it('finds nothing in a repository in which every arrow and every exception is used', () => {
   expect(violationsOf({})).toEqual([]);
+});
+
+it('lets the CLI have the server inside, and no app another one besides', () => {
+  const found = violationsOf({
+    'apps/server/package.json': member('server', ['cli', 'engine']),
+    'apps/server/src/other.ts': "import '@glovebox/cli';\n",
+  });
+  expect(found).toEqual(['apps/server/src/other.ts:1 upwards']);
 });
 
 describe('finds a planted', () => {

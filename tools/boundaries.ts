@@ -1,6 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import {
+  appArrows,
   arrowReasons,
   builtinRules,
   computedImports,
@@ -112,7 +113,10 @@ function arrowBroken(
 
 function arrowOf(from: Member, to: Member, typeOnly: boolean): Broken {
   const message = `${from.dir} imports ${to.dir}`;
-  if (from.layer === 'apps') return to.layer === 'apps' ? broken('upwards', message) : undefined;
+  if (from.layer === 'apps') {
+    const allowed = to.layer !== 'apps' || appArrows[from.name]?.includes(to.name);
+    return allowed ? undefined : broken('upwards', message);
+  }
   if (to.layer === 'apps') return broken('upwards', message);
   if (from.layer === 'adapters') {
     if (to.layer === 'adapters') return broken('adapter', message);

@@ -10,8 +10,14 @@ export const packageArrows: { [name: string]: readonly string[] } = {
   cell: ['contract'],
   validate: ['contract'],
   artifact: ['contract'],
+  client: ['contract'],
   guest: ['channel', 'sdk'],
   engine: ['contract', 'channel', 'cell', 'validate', 'artifact'],
+};
+
+/** Apps that another app has inside: without a server, the CLI speaks to the same API in its own process. */
+export const appArrows: { [name: string]: readonly string[] } = {
+  cli: ['server'],
 };
 
 /** Arrows that hold for types alone: nothing of them is there at run time. */

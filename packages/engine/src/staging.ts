@@ -3,7 +3,7 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { judgeProcess, markOwnProcess } from '@glovebox/cell/process-mark';
 
-const pattern = /([0-9a-f]{8}-[0-9a-f-]{27})\.(\d+)\.(\d+)\.(\d+)\.[0-9a-f]{16}$/;
+const pattern = /^([0-9a-f]{8}-[0-9a-f-]{27})\.(\d+)\.(\d+)\.(\d+)\.[0-9a-f]{16}$/;
 
 /**
  * `<boot id>.<pid namespace>.<pid>.<start ticks>.<random>` for something half-made: whoever finds it can tell whether its
@@ -12,6 +12,14 @@ const pattern = /([0-9a-f]{8}-[0-9a-f-]{27})\.(\d+)\.(\d+)\.(\d+)\.[0-9a-f]{16}$
 export function stagedName(): string {
   const { bootId, pidNamespace, pid, startTicks } = markOwnProcess();
   return [bootId, pidNamespace, pid, startTicks, randomBytes(8).toString('hex')].join('.');
+}
+
+/** Whether a staged name, whole, is that of a process that is dead by positive observation. Any other text is not. */
+export function isAbandoned(name: string): boolean {
+  const match = pattern.exec(name);
+  if (match === null) return false;
+  const [, bootId = '', pidNamespace = '', pid, startTicks = ''] = match;
+  return judgeProcess({ bootId, pidNamespace, pid: Number(pid), startTicks }) === 'dead';
 }
 
 /**
@@ -28,10 +36,7 @@ export function removeAbandoned(dir: string, prefix = ''): void {
     return;
   }
   for (const name of names) {
-    const match = name.startsWith(prefix) ? pattern.exec(name) : null;
-    if (match === null || match.index !== prefix.length) continue;
-    const [, bootId = '', pidNamespace = '', pid, startTicks = ''] = match;
-    if (judgeProcess({ bootId, pidNamespace, pid: Number(pid), startTicks }) !== 'dead') continue;
+    if (!name.startsWith(prefix) || !isAbandoned(name.slice(prefix.length))) continue;
     try {
       rmSync(join(dir, name), { recursive: true, force: true });
     } catch {
