@@ -1,4 +1,5 @@
-import { GloveboxError } from '@glovebox/contract';
+import type { Json } from '@glovebox/contract';
+import { GloveboxError } from '@glovebox/contract/errors';
 import canonicalize from 'canonicalize';
 
 /**
@@ -50,4 +51,12 @@ function whyNotScalar(value: unknown): string | undefined {
 
 function refuse(path: string, what: string): never {
   throw new GloveboxError('INTERNAL', { message: `not JSON at "${path}": ${what}`, place: { path } });
+}
+
+/** The same value with U+FFFD for each half of a surrogate pair, in keys too: no UTF-8 can carry those. */
+export function wellFormed(value: Json): Json {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormed);
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key.toWellFormed(), wellFormed(member)]));
 }

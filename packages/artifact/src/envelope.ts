@@ -1,9 +1,16 @@
-import { type Envelope, envelopeSchema, type Json, parseJson, statementMediaType } from '@glovebox/contract';
+import {
+  artifactLimits,
+  type Envelope,
+  envelopeSchema,
+  type Json,
+  parseJson,
+  statementMediaType,
+} from '@glovebox/contract';
 // The index of the package also loads ASN.1 and X.509, which take ten times as long as the rest of a verification.
 import { preAuthEncoding } from '@sigstore/core/dist/dsse.js';
 
-/** Larger files are not read: a receipt with a thousand files takes half a megabyte. */
-export const maxReceiptBytes = 4 * 1024 * 1024;
+/** Larger ones are not read: a receipt with a thousand files takes half a megabyte, the parts of two thousand packages two. */
+export const maxEnvelopeBytes = artifactLimits.attestationBytes;
 
 const maxEnvelopeDepth = 3;
 
@@ -27,14 +34,14 @@ export function signedBytes(payloadType: string, payload: Uint8Array): Buffer {
 export function readEnvelope(
   bytes: Uint8Array,
 ): { ok: true; envelope: UnverifiedEnvelope } | { ok: false; reason: string } {
-  if (bytes.byteLength > maxReceiptBytes) return { ok: false, reason: `it is over ${maxReceiptBytes} bytes` };
+  if (bytes.byteLength > maxEnvelopeBytes) return { ok: false, reason: `it is over ${maxEnvelopeBytes} bytes` };
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     return { ok: false, reason: 'it is not UTF-8' };
   }
-  const parsed = parseJson(text, { maxBytes: maxReceiptBytes, maxDepth: maxEnvelopeDepth });
+  const parsed = parseJson(text, { maxBytes: maxEnvelopeBytes, maxDepth: maxEnvelopeDepth });
   if (!parsed.ok)
     return { ok: false, reason: parsed.reason === 'syntax' ? 'it is not JSON' : `its JSON is ${parsed.reason}` };
   // Two readers may take different ones of two equal keys.

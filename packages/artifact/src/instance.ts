@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { GloveboxError, type InstanceId, idPatterns, newInstanceId } from '@glovebox/contract';
 import { canonicalJson } from './canonical.ts';
+import { refreshKeyList } from './key-list.ts';
 import {
   checkPrivateDirectory,
   readPrivateFile,
@@ -8,14 +9,14 @@ import {
   requirePrivateDirectory,
   writeOnce,
 } from './private-file.ts';
-import type { ReceiptSigner } from './sign-receipt.ts';
-import { createSigningKey, keyPaths, openSigningKey } from './signing-key.ts';
+import type { StatementSigner } from './sign-statement.ts';
+import { createSigningKey, keyPaths, openSigningKey, readCurrentKey } from './signing-key.ts';
 
 const fileSchema = 'glovebox.instance/1';
 
 export interface Instance {
   instance: InstanceId;
-  signer: ReceiptSigner;
+  signer: StatementSigner;
   publicKeyPem: string;
 }
 
@@ -42,6 +43,7 @@ export async function openInstance(dataDir: string): Promise<Instance> {
   } else if (file.links > 1) removeLeftovers(path);
   const instance = parseInstance(file?.text ?? '', path);
   const key = openSigningKey(keys);
+  await refreshKeyList(keys, instance, key);
   return {
     instance,
     publicKeyPem: key.publicKeyPem,
@@ -55,11 +57,14 @@ export async function openInstance(dataDir: string): Promise<Instance> {
  * @throws GloveboxError `KEY_UNUSABLE` where there is none, or where somebody else could have put it there.
  */
 export function readPublicKey(dataDir: string): string {
-  const { directory, publicKey } = keyPaths(dataDir);
-  for (const path of [dataDir, directory]) checkPrivateDirectory(path, 'KEY_UNUSABLE');
-  const file = readPrivateFile(publicKey, 'KEY_UNUSABLE', false);
-  if (file !== undefined) return file.text;
-  throw new GloveboxError('KEY_UNUSABLE', { message: `There is no ${publicKey}.`, place: { file: publicKey } });
+  const paths = keyPaths(dataDir);
+  for (const path of [dataDir, paths.directory]) checkPrivateDirectory(path, 'KEY_UNUSABLE');
+  const pem = readCurrentKey(paths);
+  if (pem !== undefined) return pem;
+  throw new GloveboxError('KEY_UNUSABLE', {
+    message: `There is no ${paths.publicKey}.`,
+    place: { file: paths.publicKey },
+  });
 }
 
 function parseInstance(text: string, path: string): InstanceId {

@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { GloveboxError } from '@glovebox/contract';
@@ -18,19 +19,29 @@ export interface SigningKey {
   sign(payload: Uint8Array): Promise<Uint8Array>;
 }
 
-interface Paths {
+export interface KeyPaths {
   directory: string;
   privateKey: string;
   publicKey: string;
+  /** Directory of the public keys that once were current. */
+  retired: string;
+  /** The signed list of both; there once a key was retired. */
+  keyList: string;
 }
 
-export function keyPaths(dataDir: string): Paths {
+export function keyPaths(dataDir: string): KeyPaths {
   const directory = join(dataDir, 'keys');
-  return { directory, privateKey: join(directory, 'signing.pem'), publicKey: join(directory, 'signing.pub.pem') };
+  return {
+    directory,
+    privateKey: join(directory, 'signing.pem'),
+    publicKey: join(directory, 'signing.pub.pem'),
+    retired: join(directory, 'retired'),
+    keyList: join(directory, 'keys.json'),
+  };
 }
 
 /** Make the key where there is none. Several may do so at once; they end up with one key. */
-export function createSigningKey({ directory, privateKey }: Paths): void {
+export function createSigningKey({ directory, privateKey }: KeyPaths): void {
   requirePrivateDirectory(directory, 'KEY_UNUSABLE');
   if (readPrivateFile(privateKey, 'KEY_UNUSABLE', true) === undefined) {
     const pair = generateKeyPairSync('ed25519');
@@ -45,7 +56,7 @@ export function createSigningKey({ directory, privateKey }: Paths): void {
  *
  * @throws GloveboxError `KEY_UNUSABLE`.
  */
-export function openSigningKey(paths: Paths): SigningKey {
+export function openSigningKey(paths: KeyPaths): SigningKey {
   requirePrivateDirectory(paths.directory, 'KEY_UNUSABLE');
   const secret = readPrivateFile(paths.privateKey, 'KEY_UNUSABLE', true);
   if (secret === undefined) {
@@ -58,10 +69,13 @@ export function openSigningKey(paths: Paths): SigningKey {
   }
   if (derOf(secret.text, 'PRIVATE KEY', privatePrefix) === undefined) damaged(paths.privateKey);
   let publicKeyPem = readPrivateFile(paths.publicKey, 'KEY_UNUSABLE', false)?.text;
-  if (publicKeyPem === undefined) {
-    publicKeyPem = derivePublic(secret.text, paths.privateKey).export({ type: 'spki', format: 'pem' }) as string;
-    writeAnew(paths.publicKey, publicKeyPem, 'KEY_UNUSABLE');
-    removeLeftovers(paths.publicKey);
+  if (publicKeyPem === undefined || isNamedRetired(paths, publicKeyPem)) {
+    const derived = derivePublic(secret.text, paths.privateKey);
+    if (derived !== publicKeyPem) {
+      writeAnew(paths.publicKey, derived, 'KEY_UNUSABLE');
+      removeLeftovers(paths.publicKey);
+    }
+    publicKeyPem = derived;
   }
   const publicDer = derOf(publicKeyPem, 'PUBLIC KEY', publicPrefix) ?? damaged(paths.publicKey);
   let loaded: KeyObject | undefined;
@@ -90,7 +104,48 @@ function loadPrivate(pem: string, path: string): KeyObject {
   }
 }
 
-const derivePublic = (pem: string, path: string): KeyObject => createPublicKey(loadPrivate(pem, path));
+const derivePublic = (pem: string, path: string): string =>
+  createPublicKey(loadPrivate(pem, path)).export({ type: 'spki', format: 'pem' }) as string;
+
+/**
+ * The public key of a data directory, without making anything.
+ *
+ * @returns undefined where there is none. @throws GloveboxError `KEY_UNUSABLE`.
+ */
+export function readCurrentKey(paths: KeyPaths): string | undefined {
+  const pem = readPrivateFile(paths.publicKey, 'KEY_UNUSABLE', false)?.text;
+  if (pem === undefined || !isNamedRetired(paths, pem)) return pem;
+  const secret = readPrivateFile(paths.privateKey, 'KEY_UNUSABLE', true);
+  return secret === undefined ? pem : derivePublic(secret.text, paths.privateKey);
+}
+
+/**
+ * Whether a rotation has begun to retire this key. It may have died before the private key was replaced, or after: then the
+ * private key alone tells which is current.
+ */
+function isNamedRetired(paths: KeyPaths, publicKeyPem: string): boolean {
+  const der = derOf(publicKeyPem, 'PUBLIC KEY', publicPrefix);
+  return der !== undefined && existsSync(retiredKeyPath(paths, keyIdOf(der)));
+}
+
+export const retiredKeyName = /^([0-9a-f]{64})\.pub\.pem$/;
+
+export const retiredKeyPath = (paths: KeyPaths, keyId: string): string => join(paths.retired, `${keyId}.pub.pem`);
+
+/** A PEM may have text before it (RFC 7468): tools read the key as it is. */
+export const retiredKeyText = (pem: string, retiredAt: string): string => `Retired ${retiredAt}\n${pem}`;
+
+/** @throws GloveboxError `KEY_UNUSABLE` when the file is damaged, or holds another key than its name says. */
+export function readRetiredKey(paths: KeyPaths, keyId: string): { keyId: string; pem: string; retiredAt: string } {
+  const path = retiredKeyPath(paths, keyId);
+  const text = readPrivateFile(path, 'KEY_UNUSABLE', false)?.text ?? '';
+  const retiredAt = /^Retired (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\n/.exec(text);
+  const pem = text.slice(retiredAt?.[0].length ?? 0);
+  const der = derOf(pem, 'PUBLIC KEY', publicPrefix);
+  if (retiredAt?.[1] === undefined || der === undefined || keyIdOf(der) !== keyId)
+    damaged(path, 'is not a retired key');
+  return { keyId, pem, retiredAt: retiredAt[1] };
+}
 
 /** The DER inside a PEM, if it is an Ed25519 key of that kind and nothing else. */
 function derOf(pem: string, label: string, prefix: Buffer): Buffer | undefined {

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { makeKey, makePredicate, type TestKey } from '../test/support/predicate.ts';
 import { canonicalJson } from './canonical.ts';
 import { sha256Of } from './digest.ts';
-import { encodeEnvelope, maxReceiptBytes, signedBytes } from './envelope.ts';
+import { encodeEnvelope, maxEnvelopeBytes, signedBytes } from './envelope.ts';
 import { signReceipt, verifyReceipt } from './index.ts';
 
 const key = makeKey();
@@ -145,14 +145,14 @@ describe('a receipt', () => {
       'deep nesting inside an envelope',
       () => text.replace('"signatures":[', `"signatures":[${'['.repeat(5000)}${']'.repeat(5000)},`),
     ],
-    ['more bytes than a receipt may have', () => text + ' '.repeat(maxReceiptBytes - text.length + 1)],
+    ['more bytes than a receipt may have', () => text + ' '.repeat(maxEnvelopeBytes - text.length + 1)],
     ['UTF-16', () => Buffer.from(text, 'utf16le')],
   ])('cannot be read from %s', (_what, content) => {
     expect(check(content())).toBe('RECEIPT_UNREADABLE');
   });
 
   it('may be as large as the limit', () => {
-    expect(check(text + ' '.repeat(maxReceiptBytes - text.length))).toBe('ok');
+    expect(check(text + ' '.repeat(maxEnvelopeBytes - text.length))).toBe('ok');
   });
 
   it('shows nothing of a payload that does not pass', () => {

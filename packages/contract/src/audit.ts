@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { idPatterns } from './ids.ts';
 
 /** What audit tells about. */
 export const auditActions = [
@@ -49,3 +50,12 @@ export const auditCheckpointSchema = z.strictObject({
   envelopeText: z.string(),
 });
 export type AuditCheckpoint = z.infer<typeof auditCheckpointSchema>;
+
+export const auditCheckpointPredicateType = 'urn:glovebox:audit-checkpoint:1';
+export const auditCheckpointPredicateSchema = z.strictObject({
+  instance: z.string().regex(idPatterns.instance),
+  seq: z.int().min(1),
+  hash: z.string().regex(idPatterns.digest),
+  at: z.iso.datetime(),
+});
+export type AuditCheckpointPredicate = z.infer<typeof auditCheckpointPredicateSchema>;

@@ -47,6 +47,19 @@ export const buildLimits = {
   metafileBytes: 8 * 1024 * 1024,
 } as const;
 
+/** Bounds of a node package. Bytes of content and of UTF-8 names. */
+export const packageLimits = {
+  files: 256,
+  fileBytes: 2 * 1024 * 1024,
+  totalBytes: 32 * 1024 * 1024,
+  nameBytes: 255,
+  pathBytes: 1024,
+  /** Directories above a file, the package's own not counted. */
+  depth: 16,
+  /** Names looked at before the walk of a directory gives up: it may hold millions. */
+  entries: 4096,
+} as const;
+
 export type BuildInput =
   | { kind: 'file'; path: string; sizeBytes: number }
   | {

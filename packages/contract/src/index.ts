@@ -1,4 +1,5 @@
 export * from './artifact.ts';
+export * from './attestation.ts';
 export * from './audit.ts';
 export * from './build-control.ts';
 export * from './build-limits.ts';
@@ -9,6 +10,7 @@ export { type ErrorData, GloveboxError, type GloveboxErrorOptions, type Place, t
 export type { Finding } from './finding.ts';
 export * from './ids.ts';
 export { type Json, type JsonLimits, type JsonTextFault, jsonTextDepth, jsonTextFault, parseJson } from './json.ts';
+export * from './key-list.ts';
 export {
   defaultScratchBytes,
   type Manifest,
@@ -24,5 +26,6 @@ export * from './receipt.ts';
 export * from './reference.ts';
 export * from './release.ts';
 export * from './report.ts';
+export { packageRevision, sortedByBytes } from './revision.ts';
 export * from './run.ts';
 export { formatDuration, formatSize, parseDuration, parseSize } from './units.ts';

@@ -1,5 +1,5 @@
+import type { LoadedArtifact } from '@glovebox/artifact';
 import type {
-  ArtifactConfig,
   AuditCheckpoint,
   AuditEntry,
   AuditEvent,
@@ -145,6 +145,17 @@ export interface ArtifactStore {
   attestations(digest: string): Promise<string[]>;
   /** Add referrers to an artifact that is there. @throws GloveboxError `NOT_FOUND`, `DISK_FULL`. */
   attest(digest: string, envelopeTexts: readonly string[]): Promise<void>;
+  /**
+   * Give it a name for people and tools that read the layout; a name that another artifact has moves over. Nothing is looked
+   * up by it here. @throws GloveboxError `NOT_FOUND`, `DISK_FULL`.
+   */
+  name(digest: string, refName: string): Promise<void>;
+  /**
+   * A tar of an OCI image layout with this artifact and its attestations, for another host.
+   * @param refName what it is called in there; its digest where left out.
+   * @throws GloveboxError as load does, before the first byte.
+   */
+  exportLayout(digest: string, refName?: string): AsyncIterable<Uint8Array>;
 }
 
 /** The bytes of an artifact; `manifest` is what its digest is the sha256 of. */
@@ -156,14 +167,7 @@ export interface StoredArtifact {
   attestations: readonly string[];
 }
 
-export interface LoadedArtifact {
-  digest: string;
-  config: ArtifactConfig;
-  bundle: Uint8Array;
-  sourceMap: Uint8Array;
-  /** A tar of the package's files. */
-  source: Uint8Array;
-}
+export type { LoadedArtifact };
 
 /** Verdicts of checks by a key of everything that decides them. It may forget anything at any time, and fails no validation. */
 export interface CheckCache {

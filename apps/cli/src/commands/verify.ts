@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { maxReceiptBytes, readPublicKey, verifyReceipt } from '@glovebox/artifact';
+import { maxEnvelopeBytes, readPublicKey, verifyReceipt } from '@glovebox/artifact';
 import { GloveboxError, idPatterns, type ReceiptStatement } from '@glovebox/contract';
 import type { CommandContext } from '../commands.ts';
 import { dataDirOf, loadConfig } from '../config.ts';
@@ -68,7 +68,7 @@ async function verifyFile(path: string, keys: string[]): Promise<{ statement: Re
 
 async function readReceipt(path: string): Promise<Buffer> {
   try {
-    if ((await stat(path)).size > maxReceiptBytes)
+    if ((await stat(path)).size > maxEnvelopeBytes)
       throw new GloveboxError('RECEIPT_UNREADABLE', {
         message: `${path} is too large for a receipt.`,
         place: { file: path },

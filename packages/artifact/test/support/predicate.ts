@@ -1,14 +1,14 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { newAttemptId, newInstanceId, newRunId, type ReceiptPredicate } from '@glovebox/contract';
 import { keyIdOf } from '../../src/keys.ts';
-import type { ReceiptSigner } from '../../src/sign-receipt.ts';
+import type { StatementSigner } from '../../src/sign-statement.ts';
 
 export const digestOf = (digit: string): string => `sha256:${digit.repeat(64)}`;
 
 export const instance = newInstanceId();
 
 export interface TestKey {
-  signer: ReceiptSigner;
+  signer: StatementSigner;
   privateKey: KeyObject;
   publicKey: KeyObject;
   publicKeyPem: string;
@@ -28,7 +28,12 @@ export function makeKey(): TestKey {
 }
 
 export function makePredicate(
-  over: { observed?: Partial<ReceiptPredicate['observed']>; claimed?: ReceiptPredicate['claimed'] } = {},
+  over: {
+    mode?: ReceiptPredicate['mode'];
+    release?: ReceiptPredicate['node']['release'];
+    observed?: Partial<ReceiptPredicate['observed']>;
+    claimed?: ReceiptPredicate['claimed'];
+  } = {},
 ): ReceiptPredicate {
   return {
     attempt: newAttemptId(),
@@ -36,8 +41,14 @@ export function makePredicate(
     instance,
     project: 'default',
     actor: 'local:uid=0',
-    mode: 'trial',
-    node: { id: 'csv-profile', version: '1.2.3', revision: digestOf('1'), bundle: digestOf('2') },
+    mode: over.mode ?? 'trial',
+    node: {
+      id: 'csv-profile',
+      version: '1.2.3',
+      revision: digestOf('1'),
+      bundle: digestOf('2'),
+      release: over.release ?? null,
+    },
     observed: {
       state: 'SUCCEEDED',
       errorCode: null,

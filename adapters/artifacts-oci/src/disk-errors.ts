@@ -1,0 +1,34 @@
+import { GloveboxError } from '@glovebox/contract';
+
+const codeOf = (thrown: unknown): string | undefined => (thrown as NodeJS.ErrnoException | null)?.code;
+
+/** Do something with files of the store, and tell no room and a directory that cannot be used by their codes. */
+export async function onDisk<T>(dir: string, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (error) {
+    throw asDiskError(error, dir);
+  }
+}
+
+function asDiskError(thrown: unknown, dir: string): unknown {
+  switch (codeOf(thrown)) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return new GloveboxError('DISK_FULL', { message: `No space left in ${dir}.`, cause: thrown });
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+    case 'ENOTDIR':
+    case 'ELOOP':
+      return new GloveboxError('DATA_DIR_UNUSABLE', { message: `Artifacts cannot be kept in ${dir}.`, cause: thrown });
+    default:
+      return thrown;
+  }
+}
+
+export const isMissing = (thrown: unknown): boolean => codeOf(thrown) === 'ENOENT';
+
+/** What is there is a link, a pipe without a reader, a device, or too large: no file of ours. */
+export const isOtherKind = (thrown: unknown): boolean =>
+  [undefined, 'ELOOP', 'ENXIO', 'EISDIR'].includes(codeOf(thrown));

@@ -1,0 +1,1 @@
+export { createArtifactStore } from './artifact-store.ts';
