@@ -27,7 +27,7 @@ export const typeArrows: { [name: string]: readonly string[] } = {
 
 /** Exports that a package may import as values although it may not import the rest: plain constants, nothing behind them. */
 export const valueArrows: { [name: string]: readonly string[] } = {
-  guest: ['@glovebox/contract/build-limits'],
+  guest: ['@glovebox/contract/build-limits', '@glovebox/contract/package-name'],
 };
 
 /** Packages that run inside cells. Code of the host does not import them: it would run an author's tools with its own rights. */

@@ -1,20 +1,18 @@
 import { GloveboxError } from '@glovebox/contract';
+import { registryName } from '@glovebox/contract/package-name';
 import type { PackageRequest } from '@glovebox/engine';
 
-/** Names as registries have them, old ones with capitals included; nothing that could leave its place in a URL. */
-const namePattern = /^(?:@[A-Za-z0-9~-][A-Za-z0-9._~-]*\/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*$/;
 /** An exact version of semver 2.0.0: a tag or a range would let the registry choose. */
 const versionPattern = /^\d{1,16}\.\d{1,16}\.\d{1,16}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
 const integrityPattern = /^sha512-[A-Za-z0-9+/]{86}==$/;
 
 /** @throws GloveboxError `LOCKFILE_ENTRY_REFUSED`. */
 export function refuseMalformed({ name, version, integrity }: PackageRequest): void {
-  const wrong =
-    !namePattern.test(name) || name.length > 214
-      ? 'name'
-      : !versionPattern.test(version) || version.length > 256
-        ? 'version'
-        : undefined;
+  const wrong = !registryName.test(name)
+    ? 'name'
+    : !versionPattern.test(version) || version.length > 256
+      ? 'version'
+      : undefined;
   const part = wrong ?? (integrityPattern.test(integrity) ? undefined : 'integrity');
   if (part === undefined) return;
   throw new GloveboxError('LOCKFILE_ENTRY_REFUSED', {

@@ -177,6 +177,15 @@ describe('a package', () => {
     expect(paths()).toEqual(['/left-pad/1.3.0', '/left-pad/-/left-pad-1.3.0.tgz']);
   });
 
+  it('may have a name of old, which begins with an underscore', async () => {
+    const name = '@_scope/_Old';
+    const { url } = await registry({
+      '/@_scope%2f_Old/1.3.0': json(metadata({ name })),
+      '/@_scope/_Old/-/_Old-1.3.0.tgz': bytes(tarball),
+    });
+    expect(Buffer.from(await sourceOf(url).tarball({ ...wanted, name })).equals(tarball)).toBe(true);
+  });
+
   it('may have a scope, and the registry a path', async () => {
     const { url, paths } = await registry({
       '/npm/@scope%2fname/1.0.0-rc.1': json({ name: '@scope/name', version: '1.0.0-rc.1', dist: { integrity } }),

@@ -47,6 +47,7 @@ describe('isPackagePath', () => {
     'node_modules/a/node_modules/@b/c',
     'node_modules/JSONStream',
     'node_modules/a.b',
+    'node_modules/@_a/_b',
   ])('takes %s', (path) => expect(isPackagePath(path)).toBe(true));
 
   it.each([
@@ -61,6 +62,8 @@ describe('isPackagePath', () => {
     'node_modules/@a/b/c',
     'node_modules/a/node_modules',
     'node_modules/node_modules',
+    'node_modules/@a/Node_Modules',
+    `node_modules/${'n'.repeat(215)}`,
     'node_modules/a/../../x',
     '/node_modules/a',
     'src/node_modules/a',

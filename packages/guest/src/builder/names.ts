@@ -1,4 +1,5 @@
 import { buildLimits } from '@glovebox/contract/build-limits';
+import { registryName } from '@glovebox/contract/package-name';
 
 /**
  * Why a relative path is not taken, or undefined when it is fine: `/` between components, none of them empty, `.` or
@@ -28,15 +29,13 @@ export function pathProblem(path: string): string | undefined {
   return undefined;
 }
 
-const packageName = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~_-][a-z0-9._~-]*$/i;
-
 /** Whether a path is one of npm's places for a package: `node_modules/a`, `node_modules/a/node_modules/@b/c` and so on. */
 export function isPackagePath(path: string): boolean {
   if (pathProblem(path) !== undefined || !path.startsWith('node_modules/')) return false;
   return path
     .slice('node_modules/'.length)
     .split('/node_modules/')
-    .every((name) => packageName.test(name) && name !== 'node_modules');
+    .every((name) => registryName.test(name));
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Json } from '@glovebox/contract';
+import { registryName } from '@glovebox/contract/package-name';
 import { isObject } from '../json/value.ts';
-import { isRegistryName, isSemver } from '../package/package-json.ts';
+import { isSemver } from '../package/package-json.ts';
 import { quoted } from '../text.ts';
 import type { Restriction } from './platform.ts';
 
@@ -30,7 +31,7 @@ const maxDepth = 32;
 export function nameOfPath(path: string): string | undefined {
   if (!path.startsWith('node_modules/') || path.length > 1024) return undefined;
   const names = path.slice('node_modules/'.length).split('/node_modules/');
-  return names.length <= maxDepth && names.every(isRegistryName) ? names.at(-1) : undefined;
+  return names.length <= maxDepth && names.every((name) => registryName.test(name)) ? names.at(-1) : undefined;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { type Json, versionSchema } from '@glovebox/contract';
+import { registryName } from '@glovebox/contract/package-name';
 import type { Findings } from '../findings.ts';
 import { readJsonFile } from '../json/read.ts';
 import { ToldOf } from '../json/told.ts';
@@ -29,18 +30,7 @@ export function isSemver(text: string): boolean {
 
 /** Rules of npm for new packages: lower case, URL-safe, at most 214 characters. */
 export function isPackageName(name: string): boolean {
-  return isRegistryName(name) && name === name.toLowerCase() && !/(?:^|\/)_/.test(name);
-}
-
-/** A name that a package of the registry may have: old ones use upper case, and may begin with an underscore. */
-export function isRegistryName(name: string): boolean {
-  const plain = name.slice(name.indexOf('/') + 1);
-  return (
-    name.length <= 214 &&
-    /^(?:@[A-Za-z0-9_~-][A-Za-z0-9._~-]*\/)?[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/.test(name) &&
-    plain.toLowerCase() !== 'node_modules' &&
-    plain.toLowerCase() !== 'favicon.ico'
-  );
+  return registryName.test(name) && name === name.toLowerCase() && !/(?:^|\/)_/.test(name);
 }
 
 /** Fields that change the tree of dependencies behind the lockfile's back, or bring code that no registry has. */
@@ -155,7 +145,7 @@ async function check(value: Json, purpose: 'trial' | 'release', tell: Tell): Pro
 }
 
 async function dependencyProblem(name: string, spec: Json): Promise<string | undefined> {
-  if (!isRegistryName(name)) return 'is not a package name';
+  if (!registryName.test(name)) return 'is not a package name';
   if (typeof spec !== 'string') return 'must be a string';
   if (/\p{Cc}|^\s|\s$/u.test(spec)) return `${quoted(spec)} has stray white space`;
   // Loaded only where there are dependencies: most nodes have none, and the parser of ranges is not small.
