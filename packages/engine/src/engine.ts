@@ -27,6 +27,11 @@ export interface Engine {
   readonly packages: PackageSource;
   readonly bundles: BundleCache;
   readonly signer: ReceiptSigner;
+  /**
+   * The instance's own public keys in PEM, the current one first, then those that it has retired. Here, what any of them
+   * signed counts: whoever could add to this list could as well sign with the current one.
+   */
+  readonly keys: readonly string[];
   readonly now: () => number;
   readonly monotonicMs: () => number;
 }

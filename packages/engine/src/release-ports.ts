@@ -15,8 +15,9 @@ import type { OwnerRef } from './records.ts';
  */
 export interface DraftStore {
   /**
-   * Register a revision. `created` and `replaced` leave it in state draft, with no report and no artifact; `unchanged` leaves all as it
-   * is. `version-released`: that version is released with another revision. `busy`: a validation is going on.
+   * Register a revision. `created` and `replaced` leave it in state draft, with no report and no artifact; `unchanged`: it is
+   * there, in whatever state, and stays so. `version-released`: that version is released with another revision. `busy`: a
+   * validation of another revision is going on.
    */
   put(
     draft: { project: string; id: string; revision: string; version: string; title: string; snapshot: string },
@@ -95,7 +96,10 @@ export interface ReleaseStore {
     id?: string;
     after?: { id: string; version: string };
   }): Promise<Release[]>;
-  /** active → deprecated (with a reason), or back to active (null); active or deprecated → revoked, which is for good. */
+  /**
+   * active → deprecated (with a reason; with another one, that is changed), or back to active (null); active or deprecated →
+   * revoked, which is for good. Revoked again is `unchanged`, and the first reason stands.
+   */
   setState(
     change: {
       project: string;
@@ -111,7 +115,7 @@ export interface ReleaseStore {
   setImage(
     change: { project: string; id: string; version: string; from: string; to: string; atMs: number },
     event: AuditEvent,
-  ): Promise<{ kind: 'changed'; release: Release } | { kind: 'stale' | 'absent' }>;
+  ): Promise<{ kind: 'changed'; release: Release } | { kind: 'stale' | 'revoked' | 'absent' }>;
 }
 
 /** The hash-chained record of what was done by whom. It has no method that changes or removes an entry. */
@@ -126,6 +130,9 @@ export interface AuditLog {
   }): Promise<AuditEntry[]>;
   head(): Promise<{ seq: number; hash: string } | undefined>;
   checkpoints(): Promise<AuditCheckpoint[]>;
+  /** The one over the highest number; of several over that, the one that was added last. */
+  latestCheckpoint(): Promise<AuditCheckpoint | undefined>;
+  /** The same one again changes nothing. @throws GloveboxError `AUDIT_BROKEN` where the chain has not that hash at that number. */
   addCheckpoint(checkpoint: AuditCheckpoint): Promise<void>;
 }
 

@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { permissionsDigest } from '@glovebox/artifact';
+import { planHash } from '@glovebox/cell';
+import type { CellPlan, InstanceId, Manifest, ReceiptPredicate, RunLimits } from '@glovebox/contract';
+import type { RunRecord } from '../records.ts';
+import type { AttemptReport } from './run-attempt.ts';
+
+export interface ReceiptFacts {
+  instance: InstanceId;
+  run: RunRecord;
+  attemptId: string;
+  manifest: Manifest;
+  limits: RunLimits;
+  bundleDigest: string;
+  plan: CellPlan;
+  report: AttemptReport;
+  /** From acceptance to the start of the boot. */
+  queueMs: number;
+}
+
+/** What the receipt of an attempt says: what the host saw of it, and under `claimed` what the node says of itself. */
+export function receiptOf(facts: ReceiptFacts): ReceiptPredicate {
+  const { run, report, plan } = facts;
+  const claimed = report.claimed ? report.error : null;
+  return {
+    attempt: facts.attemptId,
+    run: run.id,
+    instance: facts.instance,
+    project: run.project,
+    actor: run.actor,
+    mode: run.mode,
+    node: {
+      id: run.node.id,
+      version: run.node.version,
+      revision: run.node.revision,
+      bundle: facts.bundleDigest,
+      release: run.release,
+    },
+    observed: {
+      ...report.observed,
+      startedAt: new Date(report.startedAtMs).toISOString(),
+      endedAt: new Date(report.endedAtMs).toISOString(),
+      phasesMs: { queue: facts.queueMs, ...report.phasesMs },
+      image: plan.image,
+      plan: planHash(plan),
+      class: plan.class,
+      driver: { name: report.facts.driver, runtime: report.facts.runtime, version: report.facts.runtimeVersion },
+      properties: report.facts.properties,
+      acceptedRisks: [],
+      permissions: permissionsDigest(facts.manifest),
+      limits: { ...facts.limits },
+      peaks: report.peaks,
+      exit: report.end.exit,
+      inputDigest: sha256(run.inputText),
+      configDigest: sha256(run.configText),
+      outputDigest: report.outputText === null ? null : sha256(report.outputText),
+      logBytes: report.logBytes,
+      logDigest: report.logDigest,
+      files: report.files,
+      egress: { requests: report.egressRequests, decisions: [] },
+      slots: [],
+    },
+    claimed: { errorCode: claimed?.code ?? null, errorMessage: claimed?.message.slice(0, 1000) ?? null },
+  };
+}
+
+const sha256 = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`;

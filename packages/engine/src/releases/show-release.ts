@@ -1,0 +1,83 @@
+import {
+  type ArtifactConfig,
+  type CheckResult,
+  type ErrorData,
+  GloveboxError,
+  type Json,
+  type Release,
+  type Report,
+} from '@glovebox/contract';
+import type { Engine } from '../engine.ts';
+import { permissionWords } from './permission-words.ts';
+import { resolveRelease } from './resolve-release.ts';
+import { loadReleased, type TrustedArtifact } from './trusted-artifact.ts';
+
+/** A release, and what its artifact says. */
+export interface ReleaseDetails {
+  release: Release;
+  /** Null where the artifact cannot be trusted; `problem` says why, and no run of it begins. */
+  content: ReleaseContent | null;
+  problem: ErrorData | null;
+}
+
+export interface ReleaseContent
+  extends Pick<ArtifactConfig, 'name' | 'license' | 'toolchain' | 'dependencies'>,
+    Pick<ArtifactConfig['manifest'], 'title' | 'description' | 'category' | 'input' | 'config' | 'output'> {
+  bundleDigest: string;
+  permissions: { digest: string; words: string[]; json: Json };
+  report: { checks: CheckResult[]; warnings: number; notices: number } | null;
+  /** All of them verified. */
+  attestations: { kind: string; keyId: string; digest: string }[];
+}
+
+/**
+ * Tell a release in whatever state it is; nothing is run. Its artifact is verified as it is before a run.
+ *
+ * @throws GloveboxError `REFERENCE_INVALID`, `NOT_FOUND`, and what stores may lack.
+ */
+export async function showRelease(
+  engine: Pick<Engine, 'releases' | 'artifacts' | 'keys'>,
+  query: { project: string; reference: string },
+): Promise<ReleaseDetails> {
+  const release = await resolveRelease(engine.releases, query.project, query.reference);
+  try {
+    return { release, content: contentOf(release, await loadReleased(engine, release)), problem: null };
+  } catch (error) {
+    if (!GloveboxError.is(error) || !/^(ARTIFACT|ATTESTATION|KEY)_/.test(error.code)) throw error;
+    return { release, content: null, problem: error.toData() };
+  }
+}
+
+function contentOf(release: Release, { config, bundleDigest, attestations }: TrustedArtifact): ReleaseContent {
+  const { name, license, toolchain, dependencies, manifest, permissions: json, permissionsDigest: digest } = config;
+  const { title, description, category, input, output } = manifest;
+  return {
+    name,
+    license,
+    toolchain,
+    dependencies,
+    title,
+    description,
+    category,
+    input,
+    config: manifest.config,
+    output,
+    bundleDigest,
+    permissions: { digest, words: permissionWords(manifest), json },
+    report: summaryOf(reportIn(release.project, attestations)),
+    attestations: attestations.map(({ kind, keyId, digest: envelope }) => ({ kind, keyId, digest: envelope })),
+  };
+}
+
+/** The newest of this project: revalidation adds another. */
+function reportIn(project: string, attestations: TrustedArtifact['attestations']): Report | undefined {
+  return attestations
+    .flatMap((attestation) => (attestation.kind === 'report' ? [attestation.predicate] : []))
+    .findLast((report) => report.project === project);
+}
+
+function summaryOf(report: Report | undefined): ReleaseContent['report'] {
+  if (report === undefined) return null;
+  const count = (severity: string): number => report.findings.filter((finding) => finding.severity === severity).length;
+  return { checks: report.checks, warnings: count('warning'), notices: count('notice') };
+}

@@ -1,0 +1,100 @@
+import { GloveboxError, type Release } from '@glovebox/contract';
+import { openJudge } from '@glovebox/validate';
+import type { Engine } from './engine.ts';
+import { performRun, type RunEvents, type RunResult } from './perform-run.ts';
+import { refuseRevoked, resolveRelease } from './releases/resolve-release.ts';
+import { loadReleased } from './releases/trusted-artifact.ts';
+import { type RunValues, requireFitting, requireJson } from './run-values.ts';
+
+export interface ReleaseRunRequest extends RunValues {
+  project: string;
+  actor: string;
+  /** `[project/]id[@version | @sha256:…]`. */
+  reference: string;
+}
+
+export interface ReleaseRunEvents extends RunEvents {
+  /** The release runs, and its owner advises against it: see its reason. */
+  onDeprecated?: (release: Release) => void;
+}
+
+export interface ReleaseRunResult extends RunResult {
+  release: Release;
+}
+
+/**
+ * Run a release once, in a fresh cell, from its artifact alone. Everything of the artifact is verified before each run:
+ * the digest of each blob, the signatures of its attestations, and that they name this release with this image and these
+ * permissions.
+ *
+ * Nothing is recorded, and no cell boots, unless the release may run here and input and config fit.
+ *
+ * @throws GloveboxError `INPUT_NOT_JSON`, `REFERENCE_INVALID`, `NOT_FOUND`, `RELEASE_REVOKED`, `RUNTIME_IMAGE_CHANGED`,
+ *   `INPUT_INVALID`, `CONFIG_VALUE_INVALID`, as loadReleased does, and what hosts and stores may lack. What the node itself
+ *   does wrong is in the result.
+ */
+export async function runRelease(
+  engine: Engine,
+  request: ReleaseRunRequest,
+  events: ReleaseRunEvents = {},
+  signal?: AbortSignal,
+): Promise<ReleaseRunResult> {
+  const acceptedAtMs = engine.monotonicMs();
+  const { project, actor, inputText, configText } = request;
+  requireJson(request);
+  events.onStep?.('resolve');
+  const release = await resolveRelease(engine.releases, project, request.reference);
+  refuseRevoked(release);
+  if (release.state === 'deprecated') events.onDeprecated?.(release);
+  await requireSameImage(engine, release, events);
+  const { config, bundle, bundleDigest, sourceMap } = await loadReleased(engine, release);
+  const { manifest, version, revision } = config;
+  const judge = openJudge({ input: manifest.input, config: manifest.config, output: manifest.output });
+  try {
+    events.onStep?.('check');
+    await requireFitting(judge, request);
+    const result = await performRun(
+      engine,
+      {
+        project,
+        actor,
+        mode: 'release',
+        release: { ref: release.ref, digest: release.digest },
+        manifest,
+        version,
+        revision,
+        bundle,
+        bundleDigest,
+        sourceMap,
+        image: release.image,
+        judge,
+        inputText,
+        configText,
+        acceptedAtMs,
+      },
+      events,
+      signal,
+    );
+    return { ...result, release };
+  } finally {
+    judge.close();
+  }
+}
+
+/**
+ * An image that is not there, or whose files are gone, is made again: the same inputs give the same digest. An image of
+ * another digest runs nothing that was not validated in it.
+ */
+async function requireSameImage(engine: Engine, release: Release, events: RunEvents): Promise<void> {
+  const image = await engine.images.current('runtime').catch(async (error: unknown) => {
+    if (!GloveboxError.is(error, 'IMAGE_MISSING')) throw error;
+    events.onStep?.('image');
+    await engine.images.build({ onProgress: (line) => events.onStep?.('image', line) });
+    return engine.images.current('runtime');
+  });
+  if (image.digest === release.image) return;
+  throw new GloveboxError('RUNTIME_IMAGE_CHANGED', {
+    message: `${release.ref} was validated in another runtime image than the one that is here.`,
+    details: { validatedIn: release.image, current: image.digest },
+  });
+}
