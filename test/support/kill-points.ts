@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
+import { checkDatabase } from '../../adapters/store-sqlite/test/support/check-database.ts';
 import type { RunningCli } from './cli.ts';
 import type { CliHome } from './use-cli.ts';
 
@@ -72,47 +73,22 @@ export function brokenRecords(dataDir: string): string[] {
   // Looked at in a copy: opening a database changes what lies beside it.
   for (const name of ['glovebox.db', 'glovebox.db-wal'])
     if (existsSync(join(dataDir, name))) copyFileSync(join(dataDir, name), join(copy, name));
-  const db = new DatabaseSync(join(copy, 'glovebox.db'));
+  const path = join(copy, 'glovebox.db');
   try {
-    const tables = db.prepare("SELECT count(*) AS n FROM sqlite_schema WHERE name = 'attempts'").get() as { n: number };
-    if (tables.n === 0) return [];
-    const problems: string[] = [];
-    const check = db.prepare('PRAGMA integrity_check').all() as { integrity_check: string }[];
-    if (check[0]?.integrity_check !== 'ok') problems.push(`integrity: ${check[0]?.integrity_check}`);
-    const foreign = db.prepare('PRAGMA foreign_key_check').all();
-    if (foreign.length > 0) problems.push(`foreign keys: ${foreign.length}`);
-    const attempts = db
-      .prepare(
-        `SELECT attempts.id AS id, attempts.state AS state, runs.state AS runState, attempt_ends.attempt_id AS ended
-         FROM attempts JOIN runs ON runs.id = attempts.run_id LEFT JOIN attempt_ends ON attempt_ends.attempt_id = attempts.id`,
-      )
-      .all() as { id: string; state: string; runState: string; ended: string | null }[];
-    const entries = db
-      .prepare('SELECT seq, attempt_id AS id, from_state AS "from", to_state AS "to" FROM journal ORDER BY seq')
-      .all() as {
-      seq: number;
-      id: string;
-      from: string | null;
-      to: string;
-    }[];
-    for (const [i, { seq }] of entries.entries())
-      if (seq !== i + 1) problems.push(`journal: entry ${i + 1} has number ${seq}`);
-    for (const { id, state, runState, ended } of attempts) {
-      const own = entries.filter((entry) => entry.id === id);
-      const chain = own.every(({ from }, i) => from === (own[i - 1]?.to ?? null));
-      if (!chain || own.at(-1)?.to !== state) problems.push(`${id}: its journal does not lead to ${state}`);
-      if (runState !== state) problems.push(`${id}: its run is ${runState}, it is ${state}`);
-      const isEnd = state !== 'QUEUED' && state !== 'RUNNING';
-      if (isEnd !== (ended !== null))
-        problems.push(`${id}: it is ${state} and has ${ended === null ? 'no' : 'an'} end`);
-      const logs = db.prepare('SELECT seq FROM logs WHERE attempt_id = ? ORDER BY seq').all(id) as { seq: number }[];
-      if (logs.some(({ seq }, i) => seq !== i + 1)) problems.push(`${id}: its logs have a gap`);
-    }
-    return problems;
+    return isMade(path) ? checkDatabase(path) : [];
   } finally {
-    db.close();
     rmSync(copy, { recursive: true });
   }
+}
+
+/** Whether the schema is there to its last step. Before that there is no record. */
+function isMade(path: string): boolean {
+  const db = new DatabaseSync(path);
+  const last = db.prepare("SELECT count(*) AS n FROM sqlite_schema WHERE name = 'audit_checkpoints'").get() as {
+    n: number;
+  };
+  db.close();
+  return last.n === 1;
 }
 
 export interface ListedRun {

@@ -1,30 +1,23 @@
 import { getCompileCacheDir } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import { GloveboxError } from '@glovebox/contract/errors';
-import type { Answer, OpenOptions, OperationName, Request, StoreOperations } from './messages.ts';
+import type { Answer, Arguments, OpenOptions, OperationName, Request, Result } from './messages.ts';
 
 /** A way to the database: in a worker thread, or in this one. */
 export interface Connection {
-  call<Name extends OperationName>(
-    name: Name,
-    ...args: Parameters<StoreOperations[Name]>
-  ): Promise<ReturnType<StoreOperations[Name]>>;
+  call<Name extends OperationName>(name: Name, ...args: Arguments<Name>): Promise<Result<Name>>;
   close(): Promise<void>;
 }
 
 /** In the caller's thread: each call blocks it until the disk has answered. */
 export async function connectHere(options: OpenOptions): Promise<Connection> {
-  const { openRunDatabase } = await import('./run-database.ts');
-  const database = openRunDatabase(options);
+  const { openStoreDatabase } = await import('./store-database.ts');
+  const database = openStoreDatabase(options);
   let closed = false;
   return {
     async call(name, ...args) {
       if (closed) throw closedError(options.path);
-      // Name and arguments belong together by the type of `call`.
-      const operation = database.operations[name] as (
-        ...values: typeof args
-      ) => ReturnType<StoreOperations[typeof name]>;
-      return operation(...args);
+      return database.perform(name, args);
     },
     async close() {
       if (closed) return;
@@ -101,7 +94,8 @@ export async function connectWorker(options: OpenOptions): Promise<Connection> {
   return {
     async call(name, ...args) {
       if (closing !== undefined) throw closedError(options.path);
-      return (await send({ id: ++lastId, kind: name, args } as Request)) as never;
+      // Name and arguments belong together by the type of `call`.
+      return (await send({ id: ++lastId, kind: name, args } as unknown as Request)) as never;
     },
     close() {
       closing ??= stop();

@@ -2,5 +2,5 @@ import { expect, it } from 'vitest';
 import * as store from './index.ts';
 
 it('exports these values and no others', () => {
-  expect(Object.keys(store)).toEqual(['openRunStore']);
+  expect(Object.keys(store)).toEqual(['openStore']);
 });

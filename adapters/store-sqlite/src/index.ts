@@ -1,1 +1,1 @@
-export { openRunStore, type RunStoreOptions } from './run-store.ts';
+export { openStore, type Store, type StoreOptions } from './store.ts';

@@ -1,11 +1,17 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { auditEarlierEnds } from './audit-end.ts';
+
 /** Marks the file as ours: `glvb`. */
 export const applicationId = 0x676c7662;
+
+/** SQL, or what SQL alone cannot do. */
+export type Step = string | ((db: DatabaseSync) => void);
 
 /**
  * The schema, as numbered steps: step n takes a database from `user_version` n - 1 to n. A step that has shipped is never
  * edited. docs/stages/record.md tells what the tables are for.
  */
-export const migrations: readonly string[] = [
+export const migrations: readonly Step[] = [
   `
   PRAGMA application_id = ${applicationId};
 
@@ -131,4 +137,158 @@ export const migrations: readonly string[] = [
     SELECT RAISE(ABORT, 'the attempt has ended');
   END;
   `,
+  `
+  CREATE TABLE releases (
+    project TEXT NOT NULL,
+    id TEXT NOT NULL,
+    version TEXT NOT NULL,
+    -- Sorts as versions do; see versionKey.
+    version_key TEXT NOT NULL,
+    prerelease INTEGER NOT NULL CHECK (prerelease = (instr(version, '-') > 0)),
+    ref TEXT NOT NULL GENERATED ALWAYS AS (project || '/' || id || '@' || version) STORED UNIQUE,
+    title TEXT NOT NULL,
+    digest TEXT NOT NULL CHECK (length(digest) = 71 AND digest GLOB 'sha256:*'),
+    revision TEXT NOT NULL CHECK (length(revision) = 71 AND revision GLOB 'sha256:*'),
+    image TEXT NOT NULL CHECK (length(image) = 71 AND image GLOB 'sha256:*'),
+    permissions TEXT NOT NULL CHECK (length(permissions) = 71 AND permissions GLOB 'sha256:*'),
+    state TEXT NOT NULL CHECK (state IN ('active', 'deprecated', 'revoked')),
+    reason TEXT CHECK ((state = 'active') = (reason IS NULL)),
+    published_by TEXT NOT NULL,
+    published_ms REAL NOT NULL,
+    changed_ms REAL NOT NULL,
+    PRIMARY KEY (project, id, version),
+    -- One digest is one release: were there two, revoking one would leave its content to be run under the other.
+    UNIQUE (project, id, digest),
+    -- For the reference of a released draft.
+    UNIQUE (project, id, version, revision, digest)
+  ) STRICT;
+  CREATE UNIQUE INDEX releases_by_version ON releases (project, id, version_key DESC);
+
+  CREATE TRIGGER releases_no_delete BEFORE DELETE ON releases BEGIN
+    SELECT RAISE(ABORT, 'a release is never removed');
+  END;
+  -- What was released stays so, but for its state and its image.
+  CREATE TRIGGER releases_are_fixed BEFORE UPDATE ON releases
+  WHEN (NEW.project, NEW.id, NEW.version, NEW.version_key, NEW.title, NEW.digest, NEW.revision, NEW.permissions, NEW.published_by, NEW.published_ms)
+    IS NOT (OLD.project, OLD.id, OLD.version, OLD.version_key, OLD.title, OLD.digest, OLD.revision, OLD.permissions, OLD.published_by, OLD.published_ms) BEGIN
+    SELECT RAISE(ABORT, 'a release never changes');
+  END;
+  CREATE TRIGGER releases_revoked_is_final BEFORE UPDATE ON releases WHEN OLD.state = 'revoked' BEGIN
+    SELECT RAISE(ABORT, 'the release is revoked');
+  END;
+
+  CREATE TABLE drafts (
+    project TEXT NOT NULL,
+    id TEXT NOT NULL,
+    revision TEXT NOT NULL CHECK (length(revision) = 71 AND revision GLOB 'sha256:*'),
+    version TEXT NOT NULL,
+    title TEXT NOT NULL,
+    snapshot TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('draft', 'validating', 'passed', 'failed', 'released')),
+    created_by TEXT NOT NULL,
+    created_ms REAL NOT NULL,
+    updated_by TEXT NOT NULL,
+    updated_ms REAL NOT NULL,
+    -- The validation that holds it, and whose it is.
+    validation TEXT UNIQUE,
+    owner_instance TEXT,
+    owner_boot_id TEXT,
+    owner_pid INTEGER,
+    owner_start_ticks TEXT,
+    -- What it passed with.
+    artifact TEXT CHECK (length(artifact) = 71 AND artifact GLOB 'sha256:*'),
+    image TEXT CHECK (length(image) = 71 AND image GLOB 'sha256:*'),
+    permissions TEXT CHECK (length(permissions) = 71 AND permissions GLOB 'sha256:*'),
+    released_version TEXT GENERATED ALWAYS AS (CASE state WHEN 'released' THEN version END) STORED,
+    -- Last: up to megabytes, and no list reads it.
+    report_json TEXT,
+    PRIMARY KEY (project, id),
+    CHECK ((state = 'validating') = (validation IS NOT NULL)),
+    CHECK ((validation IS NULL) = (owner_instance IS NULL)),
+    CHECK ((validation IS NULL) = (owner_boot_id IS NULL)),
+    CHECK ((validation IS NULL) = (owner_pid IS NULL)),
+    CHECK ((validation IS NULL) = (owner_start_ticks IS NULL)),
+    CHECK ((state IN ('passed', 'released')) = (artifact IS NOT NULL)),
+    CHECK ((artifact IS NULL) = (image IS NULL)),
+    CHECK ((artifact IS NULL) = (permissions IS NULL)),
+    CHECK ((state IN ('passed', 'failed', 'released')) = (report_json IS NOT NULL)),
+    -- Released means: this version is released, of this revision, as this artifact.
+    FOREIGN KEY (project, id, released_version, revision, artifact) REFERENCES releases (project, id, version, revision, digest)
+  ) STRICT;
+
+  CREATE TRIGGER drafts_move_legally BEFORE UPDATE ON drafts
+  WHEN NOT (
+    (NEW.project, NEW.id, NEW.created_by, NEW.created_ms) IS (OLD.project, OLD.id, OLD.created_by, OLD.created_ms) AND (
+      -- Another revision.
+      (NEW.revision <> OLD.revision AND OLD.state <> 'validating' AND NEW.state = 'draft')
+      OR ((NEW.revision, NEW.version, NEW.title, NEW.snapshot) IS (OLD.revision, OLD.version, OLD.title, OLD.snapshot) AND (
+        (OLD.state IN ('draft', 'passed', 'failed') AND NEW.state = 'validating')
+        OR (OLD.state = 'validating' AND NEW.state IN ('passed', 'failed', 'draft'))
+        OR (OLD.state = 'passed' AND NEW.state = 'released'
+          AND (NEW.artifact, NEW.image, NEW.permissions) IS (OLD.artifact, OLD.image, OLD.permissions)))))
+  ) BEGIN
+    SELECT RAISE(ABORT, 'a draft does not go from there to there');
+  END;
+  CREATE TRIGGER drafts_begin_as_drafts BEFORE INSERT ON drafts WHEN NEW.state <> 'draft' BEGIN
+    SELECT RAISE(ABORT, 'a draft begins as a draft');
+  END;
+
+  ALTER TABLE runs ADD COLUMN release_ref TEXT REFERENCES releases (ref)
+    CHECK (mode IN ('trial', 'release') AND (mode = 'release') = (release_ref IS NOT NULL));
+  ALTER TABLE runs ADD COLUMN release_digest TEXT CHECK ((release_ref IS NULL) = (release_digest IS NULL));
+
+  -- Without references: audit outlives what it tells about.
+  CREATE TABLE audit (
+    seq INTEGER PRIMARY KEY,
+    at_ms INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    project TEXT NOT NULL,
+    action TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    details_json TEXT NOT NULL,
+    previous TEXT NOT NULL,
+    hash TEXT NOT NULL CHECK (length(hash) = 71 AND hash GLOB 'sha256:*')
+  ) STRICT;
+  CREATE INDEX audit_by_project ON audit (project);
+  CREATE INDEX audit_by_action ON audit (action);
+  CREATE INDEX audit_by_subject ON audit (subject);
+
+  -- Append-only: nothing is changed, removed, replaced or written in between.
+  CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit BEGIN
+    SELECT RAISE(ABORT, 'audit is append-only');
+  END;
+  CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit BEGIN
+    SELECT RAISE(ABORT, 'audit is append-only');
+  END;
+  CREATE TRIGGER audit_no_replace BEFORE INSERT ON audit WHEN EXISTS (SELECT 1 FROM audit WHERE seq = NEW.seq) BEGIN
+    SELECT RAISE(ABORT, 'audit is append-only');
+  END;
+  -- Each entry is the next one, and has the hash of the one before it.
+  CREATE TRIGGER audit_chain BEFORE INSERT ON audit
+  WHEN NEW.previous IS NOT CASE NEW.seq
+    WHEN 1 THEN 'sha256:0000000000000000000000000000000000000000000000000000000000000000'
+    ELSE (SELECT hash FROM audit WHERE seq = NEW.seq - 1) END BEGIN
+    SELECT RAISE(ABORT, 'the audit entry does not follow from the one before');
+  END;
+
+  CREATE TABLE audit_checkpoints (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq INTEGER NOT NULL REFERENCES audit (seq),
+    hash TEXT NOT NULL,
+    envelope_text TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX audit_checkpoints_by_seq ON audit_checkpoints (seq, number);
+  CREATE TRIGGER audit_checkpoints_no_update BEFORE UPDATE ON audit_checkpoints BEGIN
+    SELECT RAISE(ABORT, 'audit checkpoints are append-only');
+  END;
+  CREATE TRIGGER audit_checkpoints_no_delete BEFORE DELETE ON audit_checkpoints BEGIN
+    SELECT RAISE(ABORT, 'audit checkpoints are append-only');
+  END;
+  CREATE TRIGGER audit_checkpoints_of_the_chain BEFORE INSERT ON audit_checkpoints
+  WHEN NOT EXISTS (SELECT 1 FROM audit WHERE seq = NEW.seq AND hash = NEW.hash) BEGIN
+    SELECT RAISE(ABORT, 'the audit chain has no such entry');
+  END;
+  `,
+  // What ended before there was an audit is audited as it is recorded, so that the one rule holds for every attempt.
+  auditEarlierEnds,
 ];

@@ -14,7 +14,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { checkDatabase } from '../test/support/check-database.ts';
 import { makeDirectory, makeRun } from '../test/support/records.ts';
-import { openRunStore } from './index.ts';
+import { openStore } from './index.ts';
 import { migrations } from './migrations.ts';
 import { openDatabase, refuseDamagingSqlite } from './open-database.ts';
 
@@ -29,7 +29,7 @@ afterEach(() => home.remove());
 
 async function expectRefusal(code: string, at = path): Promise<void> {
   for (const inThread of [true, false]) {
-    await expect(openRunStore(at, { inThread, busyTimeoutMs: 200 })).rejects.toMatchObject({
+    await expect(openStore(at, { inThread, busyTimeoutMs: 200 })).rejects.toMatchObject({
       name: 'GloveboxError',
       code,
     });
@@ -37,10 +37,10 @@ async function expectRefusal(code: string, at = path): Promise<void> {
 }
 
 async function makeDatabase(): Promise<void> {
-  const store = await openRunStore(path, { inThread: true });
+  const store = await openStore(path, { inThread: true });
   for (let i = 0; i < 20; i++) {
     const { run, attempt } = makeRun({ inputText: JSON.stringify('x'.repeat(20_000)) });
-    await store.create(run, attempt);
+    await store.runs.create(run, attempt);
   }
   await store.close();
 }
@@ -75,8 +75,8 @@ describe('opening a database', () => {
 
   it('opens its own file again, with what was in it', async () => {
     await makeDatabase();
-    const store = await openRunStore(path);
-    expect(await store.list({ project: 'default', limit: 100 })).toHaveLength(20);
+    const store = await openStore(path);
+    expect(await store.runs.list({ project: 'default', limit: 100 })).toHaveLength(20);
     await store.close();
   });
 
@@ -118,9 +118,9 @@ describe('opening a database', () => {
     for (let at = pageSize; at < size; at += pageSize) writeSync(file, Buffer.alloc(pageSize, 0xa5), 0, pageSize, at);
     closeSync(file);
     for (const inThread of [true, false]) {
-      const failure = await openRunStore(path, { inThread }).then(
+      const failure = await openStore(path, { inThread }).then(
         async (store) => {
-          const error = await store.list({ project: 'default', limit: 5 }).catch((thrown: unknown) => thrown);
+          const error = await store.runs.list({ project: 'default', limit: 5 }).catch((thrown: unknown) => thrown);
           await store.close();
           return error;
         },
@@ -133,9 +133,9 @@ describe('opening a database', () => {
   it('tells of a file that was cut short', async () => {
     await makeDatabase();
     truncateSync(path, 6000);
-    const failure = await openRunStore(path, { inThread: true })
+    const failure = await openStore(path, { inThread: true })
       .then(async (store) => {
-        const error = await store.list({ project: 'default', limit: 5 }).catch((thrown: unknown) => thrown);
+        const error = await store.runs.list({ project: 'default', limit: 5 }).catch((thrown: unknown) => thrown);
         await store.close();
         return error;
       })
@@ -162,8 +162,8 @@ describe('opening a database', () => {
     } finally {
       execFileSync('umount', [home.dir]);
     }
-    const store = await openRunStore(path);
-    expect(await store.list({ project: 'default', limit: 100 })).toHaveLength(20);
+    const store = await openStore(path);
+    expect(await store.runs.list({ project: 'default', limit: 100 })).toHaveLength(20);
     await store.close();
     expect(checkDatabase(path)).toEqual([]);
   });

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { GloveboxError } from '@glovebox/contract/errors';
 import { isBusy, storeError } from './failures.ts';
 import type { OpenOptions } from './messages.ts';
-import { applicationId, migrations } from './migrations.ts';
+import { applicationId, migrations, type Step } from './migrations.ts';
 
 /**
  * Releases that cannot damage a WAL database by a reset at the wrong moment (sqlite.org/wal.html#walresetbug): 3.51.3 and
@@ -36,10 +36,7 @@ export function createDatabaseFile(path: string): void {
  * @throws GloveboxError `DATA_DIR_UNUSABLE`, `DISK_FULL`, `STORE_BUSY`, `STORE_CORRUPTED`, `STORE_TOO_NEW` (with nothing
  * changed), `HOST_UNSUPPORTED` for a SQLite that may damage the file.
  */
-export function openDatabase(
-  { path, busyTimeoutMs }: OpenOptions,
-  steps: readonly string[] = migrations,
-): DatabaseSync {
+export function openDatabase({ path, busyTimeoutMs }: OpenOptions, steps: readonly Step[] = migrations): DatabaseSync {
   refuseDamagingSqlite(process.versions.sqlite ?? '');
   let db: DatabaseSync | undefined;
   try {
@@ -69,7 +66,7 @@ export function openDatabase(
  * Apply the steps that are missing, each in one transaction with its number, so that a crash leaves the database before
  * or after a step. Processes that open at once wait for each other, and the later ones find nothing left to do.
  */
-export function migrate(db: DatabaseSync, path: string, steps: readonly string[]): void {
+export function migrate(db: DatabaseSync, path: string, steps: readonly Step[]): void {
   while (userVersion(db) < steps.length) {
     db.exec('BEGIN IMMEDIATE');
     try {
@@ -77,7 +74,8 @@ export function migrate(db: DatabaseSync, path: string, steps: readonly string[]
       const version = userVersion(db);
       const step = steps[version];
       if (step !== undefined) {
-        db.exec(step);
+        if (typeof step === 'string') db.exec(step);
+        else step(db);
         db.exec(`PRAGMA user_version = ${version + 1}`);
       }
       db.exec('COMMIT');

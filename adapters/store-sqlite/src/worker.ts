@@ -1,14 +1,14 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { toErrorData } from '@glovebox/contract/errors';
 import type { Answer, OpenOptions, Request } from './messages.ts';
-import { openRunDatabase, type RunDatabase } from './run-database.ts';
+import { openStoreDatabase, type StoreDatabase } from './store-database.ts';
 
 /** The thread that owns the connection: requests in the order of their arrival, one answer each. */
 function serve(port: NonNullable<typeof parentPort>, options: OpenOptions): void {
   const answer = (message: Answer): void => port.postMessage(message);
-  let database: RunDatabase;
+  let database: StoreDatabase;
   try {
-    database = openRunDatabase(options);
+    database = openStoreDatabase(options);
   } catch (error) {
     answer({ id: 0, ok: false, error: toErrorData(error) });
     return;
@@ -24,12 +24,10 @@ function serve(port: NonNullable<typeof parentPort>, options: OpenOptions): void
   });
 }
 
-function perform(database: RunDatabase, request: Request): unknown {
+function perform(database: StoreDatabase, request: Request): unknown {
   if (request.kind === 'close') return database.close();
-  const { kind, args } = request;
   // Kind and arguments belong together by the type of Request.
-  const operation = database.operations[kind] as (...values: typeof args) => unknown;
-  return operation(...args);
+  return database.perform(request.kind, request.args as never);
 }
 
 if (parentPort === null) throw new Error('worker.ts is started as a worker thread');

@@ -3,22 +3,14 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { openRunStore } from '../src/index.ts';
+import { openStore } from '../src/index.ts';
 import { migrations } from '../src/migrations.ts';
 import { openDatabase } from '../src/open-database.ts';
 import { checkDatabase } from './support/check-database.ts';
 import { startChild } from './support/child.ts';
+import { fractions } from './support/fractions.ts';
 import { slowSteps } from './support/migrator.ts';
 import { makeDirectory } from './support/records.ts';
-
-/** A seeded sequence of fractions, so that a failing round can be had again. */
-function fractions(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 describe.each(['worker', 'caller'])(
   'a process with its store in the %s thread, killed in the middle of writing',
@@ -61,8 +53,8 @@ describe.each(['worker', 'caller'])(
         db.close();
       }
       expect(acknowledged).toBeGreaterThan(20);
-      const store = await openRunStore(path);
-      const open = await store.markLost(() => true, 1);
+      const store = await openStore(path);
+      const open = await store.runs.markLost(() => true, 1);
       expect(open.length).toBeGreaterThan(0);
       await store.close();
       expect(checkDatabase(path)).toEqual([]);

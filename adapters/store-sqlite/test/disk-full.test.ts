@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openRunStore } from '../src/index.ts';
+import { openStore } from '../src/index.ts';
 import { checkDatabase } from './support/check-database.ts';
 import { makeDirectory, makeEnd, makeLog, makeRun } from './support/records.ts';
 
@@ -36,40 +36,40 @@ describe.skipIf(!isRoot).each([true, false])(
     };
 
     it('is told as such by the call that met it, which keeps nothing; reading goes on, and writing once there is room', async () => {
-      const store = await openRunStore(path, { inThread });
+      const store = await openStore(path, { inThread });
       const kept = makeRun();
-      await store.create(kept.run, kept.attempt);
-      await store.begin(kept.attempt.id, 1);
+      await store.runs.create(kept.run, kept.attempt);
+      await store.runs.begin(kept.attempt.id, 1);
       ballast(2 * 1024 * 1024);
 
       const big = makeRun({ inputText: JSON.stringify('x'.repeat(300_000)) });
-      await expect(store.create(big.run, big.attempt)).rejects.toMatchObject({ code: 'DISK_FULL' });
+      await expect(store.runs.create(big.run, big.attempt)).rejects.toMatchObject({ code: 'DISK_FULL' });
       const flood = Array.from({ length: 50 }, () => makeLog('y'.repeat(60_000)));
-      await expect(store.appendLogs(kept.attempt.id, flood)).rejects.toMatchObject({ code: 'DISK_FULL' });
+      await expect(store.runs.appendLogs(kept.attempt.id, flood)).rejects.toMatchObject({ code: 'DISK_FULL' });
       const end = makeEnd({ outputText: JSON.stringify('z'.repeat(200_000)) });
-      await expect(store.finish(kept.attempt.id, end)).rejects.toMatchObject({ code: 'DISK_FULL' });
+      await expect(store.runs.finish(kept.attempt.id, end)).rejects.toMatchObject({ code: 'DISK_FULL' });
 
-      expect(await store.get('default', big.run.id)).toBeUndefined();
-      expect((await store.get('default', kept.run.id))?.attempts[0]?.state).toBe('RUNNING');
-      expect(await store.logs(kept.attempt.id)).toEqual([]);
+      expect(await store.runs.get('default', big.run.id)).toBeUndefined();
+      expect((await store.runs.get('default', kept.run.id))?.attempts[0]?.state).toBe('RUNNING');
+      expect(await store.runs.logs(kept.attempt.id)).toEqual([]);
 
       rmSync(join(home.dir, 'ballast'));
-      await store.create(big.run, big.attempt);
-      expect(await store.finish(kept.attempt.id, end)).toBe('finished');
+      await store.runs.create(big.run, big.attempt);
+      expect(await store.runs.finish(kept.attempt.id, end)).toBe('finished');
       await store.close();
       expect(checkDatabase(path)).toEqual([]);
     });
 
     it('is told as such at the opening, of a new database and of one that is there', async () => {
       ballast(2 * 1024 * 1024);
-      await expect(openRunStore(path, { inThread })).rejects.toMatchObject({ code: 'DISK_FULL' });
+      await expect(openStore(path, { inThread })).rejects.toMatchObject({ code: 'DISK_FULL' });
       rmSync(join(home.dir, 'ballast'));
-      await (await openRunStore(path, { inThread })).close();
+      await (await openStore(path, { inThread })).close();
       ballast(2 * 1024 * 1024);
-      await expect(openRunStore(path, { inThread })).rejects.toMatchObject({ code: 'DISK_FULL' });
+      await expect(openStore(path, { inThread })).rejects.toMatchObject({ code: 'DISK_FULL' });
       rmSync(join(home.dir, 'ballast'));
-      const store = await openRunStore(path, { inThread });
-      expect(await store.list({ project: 'default', limit: 1 })).toEqual([]);
+      const store = await openStore(path, { inThread });
+      expect(await store.runs.list({ project: 'default', limit: 1 })).toEqual([]);
       await store.close();
     });
 
@@ -81,12 +81,12 @@ describe.skipIf(!isRoot).each([true, false])(
           break;
         }
       }
-      await expect(openRunStore(path, { inThread })).rejects.toMatchObject({ code: 'DISK_FULL' });
+      await expect(openStore(path, { inThread })).rejects.toMatchObject({ code: 'DISK_FULL' });
       rmSync(join(home.dir, 'file-0'));
       // The file of the database itself now fits, its side files do not.
-      await expect(openRunStore(path, { inThread })).rejects.toMatchObject({ code: 'DISK_FULL' });
+      await expect(openStore(path, { inThread })).rejects.toMatchObject({ code: 'DISK_FULL' });
       for (let i = 1; i < 6; i++) rmSync(join(home.dir, `file-${i}`));
-      await (await openRunStore(path, { inThread })).close();
+      await (await openStore(path, { inThread })).close();
     });
   },
 );

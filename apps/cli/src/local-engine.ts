@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import type { CellDriver } from '@glovebox/cell';
 import type { OciDriverOptions, RuntimeChoice } from '@glovebox/cell-oci';
 import type { InstanceId } from '@glovebox/contract';
-import type { Engine, ImageStore, RunStore } from '@glovebox/engine';
+import type { Engine, ImageStore, OwnerRef } from '@glovebox/engine';
+import type { Store } from '@glovebox/store-sqlite';
 import type { Config } from './config.ts';
 
 /** The engine in this process, and how to close it. */
@@ -30,7 +31,7 @@ export function localActor(): string {
 }
 
 /**
- * Open everything that running a node takes. Attempts whose process died become LOST, and what dead processes left on
+ * Open everything that running a node takes. What dead processes left open in the records is ended, and what they left on
  * this host is swept away, before anything new is made.
  */
 export async function openLocalEngine(
@@ -47,12 +48,12 @@ export async function openLocalEngine(
     ]);
   const instance = await openInstance(config.dataDir);
   const [store, images, driver] = await Promise.all([
-    openStore(config, 'worker'),
+    openStoreOf(config, 'worker'),
     openImages(config, places),
     openDriver(config, instance.instance, overrides, places),
   ]);
   try {
-    await store.markLost(isDead, Date.now());
+    await settleLeft(store, isDead);
     await sweepDataDir(config.dataDir);
     await driver.sweep();
   } catch (error) {
@@ -60,7 +61,10 @@ export async function openLocalEngine(
     throw error;
   }
   const engine: Engine = {
-    store,
+    store: store.runs,
+    drafts: store.drafts,
+    releases: store.releases,
+    audit: store.audit,
     images,
     driver,
     blobs: createBlobStore(join(config.dataDir, 'blobs')),
@@ -78,19 +82,19 @@ export async function openLocalEngine(
 }
 
 /**
- * The store, for commands that look at records. Before it is open, attempts whose process died are LOST, and what dead
- * processes left is swept away.
+ * The store, for commands that look at records. Before it is open, what dead processes left open in the records is ended,
+ * and what they left on this host is swept away.
  */
-export async function openRecords(config: Config): Promise<RunStore> {
+export async function openRecords(config: Config): Promise<Store> {
   const [{ openInstance }, { isDead }] = await Promise.all([
     // Makes the data directory where it is not there yet.
     import('@glovebox/artifact'),
     import('@glovebox/engine/host'),
   ]);
   const { instance } = await openInstance(config.dataDir);
-  const store = await openStore(config, 'in-thread');
+  const store = await openStoreOf(config, 'in-thread');
   try {
-    await store.markLost(isDead, Date.now());
+    await settleLeft(store, isDead);
     await sweepDataDir(config.dataDir);
     // A look at the records must work on a host that can run no cell, and for a user who may not sweep.
     if (hasTraces(config))
@@ -120,9 +124,15 @@ function hasTraces(config: Config): boolean {
   return existsSync(claimsDirectory);
 }
 
-function openStore(config: Config, where: 'in-thread' | 'worker'): Promise<RunStore> {
-  return import('@glovebox/store-sqlite').then(({ openRunStore }) =>
-    openRunStore(join(config.dataDir, 'glovebox.db'), { inThread: where === 'in-thread' }),
+/** Attempts whose process died become LOST, and validations whose process died let go of their drafts. */
+async function settleLeft(store: Store, isDead: (owner: OwnerRef) => boolean): Promise<void> {
+  await store.runs.markLost(isDead, Date.now());
+  await store.drafts.recoverValidations(isDead, Date.now());
+}
+
+function openStoreOf(config: Config, where: 'in-thread' | 'worker'): Promise<Store> {
+  return import('@glovebox/store-sqlite').then(({ openStore }) =>
+    openStore(join(config.dataDir, 'glovebox.db'), { inThread: where === 'in-thread' }),
   );
 }
 

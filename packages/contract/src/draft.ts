@@ -18,6 +18,7 @@ export const draftSchema = z.strictObject({
   state: z.enum(draftStates),
   createdBy: z.string(),
   createdAt: z.iso.datetime(),
+  /** Who changed its revision or state last, and when. */
   updatedBy: z.string(),
   updatedAt: z.iso.datetime(),
   /** Of the artifact, when the revision has passed. */

@@ -3,13 +3,17 @@ import type { Attempt, AttemptEnd, JournalEntry, RunRecord, RunSummary } from '.
 
 /** Runs and their journal. Every method is one transaction; a transition that does not fit the state changes nothing. */
 export interface RunStore {
-  /** Write a run in state QUEUED with its first attempt, and its journal entries. */
+  /**
+   * Write a run in state QUEUED with its first attempt, and its journal entries.
+   *
+   * @throws GloveboxError `NOT_FOUND` or `RELEASE_REVOKED` where it is of a release that is not there, or revoked by now.
+   */
   create(run: RunRecord, attempt: Attempt): Promise<void>;
   /** QUEUED → RUNNING. */
   begin(attemptId: string, startedAtMs: number): Promise<'begun' | 'stale'>;
   /** QUEUED or RUNNING → an end state, with everything that is known of the attempt. It is audited with its receipt's digest. */
   finish(attemptId: string, end: AttemptEnd): Promise<'finished' | 'stale'>;
-  /** Attempts that are not ended and whose owner is among `deadOwners` become LOST. @returns their ids. */
+  /** Attempts that are not ended and whose owner is dead become LOST, which is audited. @returns their ids. */
   markLost(isDead: (owner: Attempt['owner']) => boolean, atMs: number): Promise<string[]>;
   appendLogs(attemptId: string, records: LogRecord[]): Promise<void>;
   list(query: {
@@ -23,7 +27,6 @@ export interface RunStore {
   /** In order of arrival. `after` is the sequence number of the last record already read. */
   logs(attemptId: string, after?: number, limit?: number): Promise<(LogRecord & { seq: number })[]>;
   journal(runId: string): Promise<JournalEntry[]>;
-  close(): Promise<void>;
 }
 
 /** Bytes by digest. */

@@ -1,7 +1,9 @@
 import { DatabaseSync } from 'node:sqlite';
+import { checkAudit } from './check-audit.ts';
+import { checkLifeCycle } from './check-life-cycle.ts';
 
 /**
- * Hold a database against what must be true of it at any moment, with SQLite alone: none of the store's own code.
+ * Hold a database against what must be true of it at any moment, with SQLite and hashes alone: none of the product's code.
  *
  * @returns what is wrong; empty when all is well.
  */
@@ -60,8 +62,35 @@ export function checkDatabase(path: string): string[] {
       `
       SELECT attempt_id FROM logs GROUP BY attempt_id HAVING min(seq) <> 1 OR max(seq) <> count(*)`,
     );
-    return problems;
+    return [...problems, ...checkEndsByAudit(db), ...checkAudit(db), ...checkLifeCycle(db)];
   } finally {
     db.close();
   }
+}
+
+/** Each end of an attempt is told once, as it is recorded. */
+function checkEndsByAudit(db: DatabaseSync): string[] {
+  const problems: string[] = [];
+  const told = db
+    .prepare(
+      `SELECT subject, group_concat(project || ' ' || (details_json ->> 'state') || ' '
+         || coalesce(details_json ->> 'receiptDigest', '-') || ' ' || coalesce(details_json ->> 'release', '-')) AS ends
+       FROM audit WHERE action = 'attempt.ended' GROUP BY subject`,
+    )
+    .all() as { subject: string; ends: string }[];
+  const recorded = db
+    .prepare(
+      `SELECT attempts.id AS subject, project || ' ' || attempts.state || ' ' || coalesce(receipt_digest, '-') || ' '
+         || coalesce(release_ref, '-') AS ends
+       FROM attempts JOIN runs ON runs.id = run_id JOIN attempt_ends ON attempt_ends.attempt_id = attempts.id`,
+    )
+    .all() as { subject: string; ends: string }[];
+  const ends = new Map(told.map((row) => [row.subject, row.ends]));
+  for (const row of recorded) {
+    if (ends.get(row.subject) !== row.ends)
+      problems.push(`${row.subject} ended as ${row.ends}, and by audit as ${ends.get(row.subject)}`);
+    ends.delete(row.subject);
+  }
+  for (const subject of ends.keys()) problems.push(`audit tells of the end of ${subject}, which has none`);
+  return problems;
 }

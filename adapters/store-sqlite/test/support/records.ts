@@ -24,6 +24,7 @@ export function makeRun(over: Partial<RunRecord> = {}, attemptOwner: Attempt['ow
     id: newRunId(createdAtMs),
     project: 'default',
     mode: 'trial',
+    release: null,
     actor: 'local:uid=0',
     node: { id: 'csv-profile', version: '1.2.3', revision: digestOf('a'), title: 'CSV profile' },
     createdAtMs,

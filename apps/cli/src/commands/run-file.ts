@@ -14,7 +14,7 @@ export async function run({ args, output }: CommandContext): Promise<number> {
   const config = await loadConfig(args.global.dataDir);
   const store = await openRecords(config);
   try {
-    const { run, last } = await findRun(store, args);
+    const { run, last } = await findRun(store.runs, args);
     const name = args.positionals[1] as string;
     const file = last.end?.files.find((record) => record.name === name);
     if (!file) {

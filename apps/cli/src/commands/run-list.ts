@@ -19,7 +19,7 @@ export async function run({ args, output }: CommandContext): Promise<number> {
   const config = await loadConfig(args.global.dataDir);
   const store = await openRecords(config);
   try {
-    const runs = await store.list({
+    const runs = await store.runs.list({
       project: projectOf(args),
       limit,
       ...(before === undefined ? {} : { before }),

@@ -16,22 +16,23 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
   const tail = readTail(args.options.tail as string | undefined);
   const store = await openRecords(await loadConfig(args.global.dataDir));
   try {
-    const { last } = await findRun(store, args);
+    const { last } = await findRun(store.runs, args);
     const follow = args.options.follow === true;
     const signal = windUp();
     const show = (record: LogRecord & { seq: number }): void => {
       if (output.json === 'no') output.text(logText(record));
       else output.event({ event: 'log', ...record });
     };
-    const records: (LogRecord & { seq: number })[] = tail === undefined ? [] : lastOf(await store.logs(last.id), tail);
+    const records: (LogRecord & { seq: number })[] =
+      tail === undefined ? [] : lastOf(await store.runs.logs(last.id), tail);
     for (const record of records) show(record);
-    let seq = records.at(-1)?.seq ?? (tail === 0 ? ((await store.logs(last.id)).at(-1)?.seq ?? 0) : 0);
+    let seq = records.at(-1)?.seq ?? (tail === 0 ? ((await store.runs.logs(last.id)).at(-1)?.seq ?? 0) : 0);
     for (;;) {
-      await store.markLost(isDead, Date.now());
+      await store.runs.markLost(isDead, Date.now());
       // Read the state before the logs: what is written between the two is then read in the next round, never missed.
-      const { last: now } = await findRun(store, args);
+      const { last: now } = await findRun(store.runs, args);
       for (;;) {
-        const more = await store.logs(last.id, seq, page);
+        const more = await store.runs.logs(last.id, seq, page);
         if (more.length === 0) break;
         for (const record of more) show(record);
         if (output.json === 'document') records.push(...more);

@@ -12,7 +12,7 @@ const shownValueChars = 2000;
 export async function run({ args, output }: CommandContext): Promise<number> {
   const store = await openRecords(await loadConfig(args.global.dataDir));
   try {
-    const { run, attempts, last } = await findRun(store, args);
+    const { run, attempts, last } = await findRun(store.runs, args);
     const end = last.end;
     if (args.options.receipt === true) {
       if (!end?.receiptText)
@@ -23,7 +23,7 @@ export async function run({ args, output }: CommandContext): Promise<number> {
       output.raw(end.receiptText);
       return 0;
     }
-    const logs: LogRecord[] = (await store.logs(last.id)).map(({ seq: _seq, ...record }) => record);
+    const logs: LogRecord[] = (await store.runs.logs(last.id)).map(({ seq: _seq, ...record }) => record);
     const parse = (text: string | null): Json => (text === null ? null : (JSON.parse(text) as Json));
     const files = end?.files ?? [];
     const document = {
@@ -53,7 +53,7 @@ export async function run({ args, output }: CommandContext): Promise<number> {
       limits: run.limits,
       logTruncated: end?.logTruncated ?? false,
       attempts: attempts.map(({ id, number, state }) => ({ id, number, state })),
-      journal: await store.journal(run.id),
+      journal: await store.runs.journal(run.id),
     });
     const shown = args.options.record === true ? { ...document, record: await record() } : document;
     output.result(shown, () => {

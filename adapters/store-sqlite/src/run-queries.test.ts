@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { makeDirectory } from '../test/support/records.ts';
 import { openDatabase } from './open-database.ts';
-import { listStatement } from './queries.ts';
-import { openAttemptsSql } from './transitions.ts';
+import { listStatement } from './run-queries.ts';
+import { openAttemptsSql } from './run-transitions.ts';
 
 it('reads each page of a list along an index, without a scan or a sort, among 100,000 runs', () => {
   const home = makeDirectory();

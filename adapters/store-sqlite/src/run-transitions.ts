@@ -1,8 +1,15 @@
 import type { AttemptState, EndState, ErrorData, LogRecord } from '@glovebox/contract';
 import { GloveboxError } from '@glovebox/contract/errors';
 import type { Attempt, AttemptEnd, RunRecord } from '@glovebox/engine';
-import type { OpenAttempt } from './messages.ts';
+import { systemActor } from './audit-chain.ts';
+import { auditEnd } from './audit-end.ts';
+import { readReleaseByRef } from './release-queries.ts';
 import type { Statements } from './statements.ts';
+
+export interface OpenAttempt {
+  id: string;
+  owner: Attempt['owner'];
+}
 
 type Move = { run: string; attempt: string; from: AttemptState | null; to: AttemptState; atMs: number };
 
@@ -11,12 +18,16 @@ export function createRun(sql: Statements, run: RunRecord, attempt: Attempt): vo
     throw new GloveboxError('INTERNAL', { message: `attempt ${attempt.id} is not a fresh one of run ${run.id}` });
   }
   sql.write(() => {
+    refuseUnreleased(sql, run);
     sql.run(
-      `INSERT INTO runs (id, project, mode, actor, node_id, node_version, node_revision, node_title, created_ms, attempt_id, state)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'QUEUED')`,
+      `INSERT INTO runs (id, project, mode, release_ref, release_digest, actor, node_id, node_version, node_revision,
+         node_title, created_ms, attempt_id, state)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'QUEUED')`,
       run.id,
       run.project,
       run.mode,
+      run.release?.ref ?? null,
+      run.release?.digest ?? null,
       run.actor,
       run.node.id,
       run.node.version,
@@ -66,6 +77,7 @@ export function finishAttempt(sql: Statements, attemptId: string, end: AttemptEn
     const now = standing(sql, attemptId);
     if (now === undefined || !isOpen(now.state)) return 'stale';
     endAttempt(sql, { attemptId, run: now.run, from: now.state, end });
+    auditEnd(sql, { attempt: attemptId, run: now.run, ...end });
     return 'finished';
   });
 }
@@ -97,7 +109,9 @@ export function loseAttempts(sql: Statements, attemptIds: string[], atMs: number
     for (const attemptId of attemptIds) {
       const now = standing(sql, attemptId);
       if (now === undefined || !isOpen(now.state)) continue;
-      endAttempt(sql, { attemptId, run: now.run, from: now.state, end: lostEnd(sql, attemptId, atMs) });
+      const end = lostEnd(sql, attemptId, atMs);
+      endAttempt(sql, { attemptId, run: now.run, from: now.state, end });
+      auditEnd(sql, { attempt: attemptId, run: now.run, ...end, actor: systemActor });
       lost.push(attemptId);
     }
     return lost;
@@ -105,7 +119,7 @@ export function loseAttempts(sql: Statements, attemptIds: string[], atMs: number
 }
 
 /** An attempt that has ended takes no more: its receipt has the digest of what there was. */
-export function appendLogRecords(sql: Statements, attemptId: string, records: LogRecord[]): void {
+export function appendLogs(sql: Statements, attemptId: string, records: LogRecord[]): void {
   if (records.length === 0) return;
   sql.write(() => {
     const now = standing(sql, attemptId);
@@ -169,6 +183,35 @@ function endAttempt(
     attemptId,
   );
   record(sql, { run, attempt: attemptId, from, to: end.state, atMs: end.endedAtMs });
+}
+
+/**
+ * A run of a release is one of what was released, and of nothing that is revoked at this moment: what its caller has looked at
+ * may have been revoked since.
+ */
+function refuseUnreleased(sql: Statements, { project, node, mode, release }: RunRecord): void {
+  if ((mode === 'release') !== (release !== null)) {
+    throw new GloveboxError('INTERNAL', {
+      message: `a run in mode ${mode} ${release ? 'has a' : 'lacks its'} release`,
+    });
+  }
+  if (release === null) return;
+  const found = readReleaseByRef(sql, release.ref);
+  if (found === undefined) throw new GloveboxError('NOT_FOUND', { message: `There is no release ${release.ref}.` });
+  const isOfIt =
+    found.digest === release.digest &&
+    found.project === project &&
+    found.id === node.id &&
+    found.version === node.version &&
+    found.revision === node.revision;
+  if (!isOfIt)
+    throw new GloveboxError('INTERNAL', { message: `the run is not one of ${release.ref} as it was released` });
+  if (found.state === 'revoked') {
+    throw new GloveboxError('RELEASE_REVOKED', {
+      message: `${found.ref} is revoked: ${found.reason ?? 'no reason is recorded'}`,
+      details: { ref: found.ref, reason: found.reason, revokedAt: found.changedAt },
+    });
+  }
 }
 
 function lostEnd(sql: Statements, attemptId: string, endedAtMs: number): AttemptEnd {

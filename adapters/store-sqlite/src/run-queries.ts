@@ -50,6 +50,8 @@ export function listRuns(sql: Statements, query: ListQuery): RunSummary[] {
 interface RunRow {
   project: string;
   mode: RunRecord['mode'];
+  release_ref: string | null;
+  release_digest: string | null;
   actor: string;
   node_id: string;
   node_version: string;
@@ -69,8 +71,8 @@ export function getRun(
 ): { run: RunRecord; attempts: Attempt[] } | undefined {
   return sql.read(() => {
     const row = sql.get<RunRow>(
-      `SELECT project, mode, actor, node_id, node_version, node_revision, node_title, created_ms,
-              input_text, config_text, limits_json, capabilities_json
+      `SELECT project, mode, release_ref, release_digest, actor, node_id, node_version, node_revision, node_title,
+              created_ms, input_text, config_text, limits_json, capabilities_json
        FROM runs JOIN run_inputs ON run_id = id WHERE id = ? AND project = ?`,
       runId,
       project,
@@ -80,6 +82,11 @@ export function getRun(
       id: runId as RunId,
       project: row.project,
       mode: row.mode,
+      // There together or not at all: the table says so.
+      release:
+        row.release_ref === null || row.release_digest === null
+          ? null
+          : { ref: row.release_ref, digest: row.release_digest },
       actor: row.actor,
       node: { id: row.node_id, version: row.node_version, revision: row.node_revision, title: row.node_title },
       createdAtMs: row.created_ms,

@@ -1,0 +1,102 @@
+import { resolve } from 'node:path';
+import type { AuditLog, DraftStore, ReleaseStore, RunStore } from '@glovebox/engine';
+import { type Connection, connectHere, connectWorker } from './connection.ts';
+import { createDatabaseFile } from './open-database.ts';
+
+export interface StoreOptions {
+  /**
+   * Work in the calling thread, which each call then blocks until the disk has answered. Opens at once: for commands that
+   * read a little and end. Otherwise SQLite has a thread of its own, so that a slow disk stalls no channel and no deadline.
+   */
+  inThread?: boolean;
+  /** How long a transaction waits for those of other processes before `STORE_BUSY`. Default 10 s. */
+  busyTimeoutMs?: number;
+}
+
+/** The ports that one database serves. */
+export interface Store {
+  readonly runs: RunStore;
+  readonly drafts: DraftStore;
+  readonly releases: ReleaseStore;
+  readonly audit: AuditLog;
+  /** Once what was asked for before is done. Calls that come later fail. */
+  close(): Promise<void>;
+}
+
+/**
+ * Open the store at `path`, making it on first use in a directory that is there, and bringing its schema up to date.
+ *
+ * Several processes may have it open; each transaction is short. What a method has answered is on the disk.
+ *
+ * @throws GloveboxError `DATA_DIR_UNUSABLE`, `DISK_FULL`, `STORE_BUSY`, `STORE_CORRUPTED`, `STORE_TOO_NEW`; its methods throw the
+ * same, `ALREADY_EXISTS` for an id that is taken, and what their ports name. After `DISK_FULL` or `STORE_BUSY` nothing of the
+ * call is kept and it may be repeated.
+ */
+export async function openStore(path: string, options: StoreOptions = {}): Promise<Store> {
+  // Absolute, so that no name is taken for a URI by SQLite.
+  const file = resolve(path);
+  createDatabaseFile(file);
+  const connect = options.inThread === true ? connectHere : connectWorker;
+  const connection = await connect({ path: file, busyTimeoutMs: options.busyTimeoutMs ?? 10_000 });
+  return {
+    runs: runStore(connection),
+    drafts: draftStore(connection),
+    releases: releaseStore(connection),
+    audit: auditLog(connection),
+    close: () => connection.close(),
+  };
+}
+
+function runStore(connection: Connection): RunStore {
+  return {
+    create: (run, attempt) => connection.call('createRun', run, attempt),
+    begin: (attemptId, startedAtMs) => connection.call('beginAttempt', attemptId, startedAtMs),
+    finish: (attemptId, end) => connection.call('finishAttempt', attemptId, end),
+    async markLost(isDead, atMs) {
+      const open = await connection.call('openAttempts');
+      // An owner never changes, so a judgement stays true; `loseAttempts` skips what has ended in the meantime.
+      const dead = open.filter((attempt) => isDead(attempt.owner)).map((attempt) => attempt.id);
+      return dead.length === 0 ? [] : connection.call('loseAttempts', dead, atMs);
+    },
+    appendLogs: (attemptId, records) => connection.call('appendLogs', attemptId, records),
+    list: (query) => connection.call('listRuns', query),
+    get: (project, runId) => connection.call('getRun', project, runId),
+    logs: (attemptId, after, limit) => connection.call('readLogs', attemptId, after, limit),
+    journal: (runId) => connection.call('readJournal', runId),
+  };
+}
+
+function draftStore(connection: Connection): DraftStore {
+  return {
+    put: (draft, event) => connection.call('putDraft', draft, event),
+    get: (project, id) => connection.call('getDraft', project, id),
+    list: (query) => connection.call('listDrafts', query),
+    beginValidation: (begin, event) => connection.call('beginValidation', begin, event),
+    endValidation: (end, event) => connection.call('endValidation', end, event),
+    abandonValidation: (validation, event) => connection.call('abandonValidation', validation, event),
+    async recoverValidations(isDead, atMs) {
+      const dead = (await connection.call('openValidations')).filter(({ owner }) => isDead(owner));
+      return dead.length === 0 ? [] : connection.call('recoverValidations', dead, atMs);
+    },
+  };
+}
+
+function releaseStore(connection: Connection): ReleaseStore {
+  return {
+    publish: (publish, event) => connection.call('publishRelease', publish, event),
+    find: (project, id, select) => connection.call('findRelease', project, id, select),
+    list: (query) => connection.call('listReleases', query),
+    setState: (change, event) => connection.call('setReleaseState', change, event),
+    setImage: (change, event) => connection.call('setReleaseImage', change, event),
+  };
+}
+
+function auditLog(connection: Connection): AuditLog {
+  return {
+    list: (query) => connection.call('listAudit', query),
+    head: () => connection.call('auditHead'),
+    checkpoints: () => connection.call('listCheckpoints'),
+    latestCheckpoint: () => connection.call('latestCheckpoint'),
+    addCheckpoint: (checkpoint) => connection.call('addCheckpoint', checkpoint),
+  };
+}
