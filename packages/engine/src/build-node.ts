@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
-import { type Digest, type Finding, GloveboxError } from '@glovebox/contract';
+import { type Digest, type Finding, GloveboxError, packageRevision } from '@glovebox/contract';
 import { buildOptionsDigest, cellLayout } from './bundle/build-options.ts';
 import { bundleNode } from './bundle/bundle-node.ts';
 import { restoreDependencies } from './bundle/restore-dependencies.ts';
 import type { Engine } from './engine.ts';
 import { fromFindings } from './finding-error.ts';
 import type { NodePackage } from './ports.ts';
+import { sha256 } from './sha256.ts';
 
 export interface BuiltNode {
   bundle: Uint8Array;
@@ -39,7 +39,7 @@ export async function buildNode(
   const tarballs = await restoreDependencies(pkg.dependencies, engine.packages, signal === undefined ? {} : { signal });
   events.onStep?.('bundle');
   const built = await bundleNode(
-    { pkg, tarballs },
+    { pkg: bundledPart(pkg), tarballs },
     { driver: engine.driver, image: image.digest as Digest, ...(signal ? { signal } : {}) },
   );
   if (!built.ok) {
@@ -55,12 +55,18 @@ export async function buildNode(
   return { bundle, bundleDigest, sourceMap, warnings, cached: false };
 }
 
-/** Everything that decides the bundle's bytes: the package, the locked dependencies, the builder and how it is called. */
-function bundleKey(pkg: NodePackage, image: string): string {
-  const locked = pkg.dependencies.map(({ path, name, version, integrity }) => [path, name, version, integrity]);
-  return sha256(JSON.stringify([recipe, image, pkg.revision, locked])).slice('sha256:'.length);
+/**
+ * What a bundle can be made of: everything but tests and fixtures. A release cannot hold code that was never meant to run,
+ * and a change of a test is no change of the bundle.
+ */
+export function bundledPart(pkg: NodePackage): Pick<NodePackage, 'files' | 'dependencies'> {
+  const files = new Map([...pkg.files].filter(([path]) => !/^(?:test|fixtures)\//.test(path)));
+  return { files, dependencies: pkg.dependencies };
 }
 
-function sha256(content: string | Uint8Array): string {
-  return `sha256:${createHash('sha256').update(content).digest('hex')}`;
+/** Everything that decides the bundle's bytes: the files, the locked dependencies, the builder and how it is called. */
+export function bundleKey(pkg: NodePackage, image: string): string {
+  const { files, dependencies } = bundledPart(pkg);
+  const locked = dependencies.map(({ path, name, version, integrity }) => [path, name, version, integrity]);
+  return sha256(JSON.stringify([recipe, image, packageRevision(files), locked])).slice('sha256:'.length);
 }

@@ -48,4 +48,7 @@ export {
 } from './run-release.ts';
 export { runTrial, type TrialEvents, type TrialRequest, type TrialResult, type TrialSource } from './run-trial.ts';
 export { type RunValues, valueLimits } from './run-values.ts';
+export { createCheckCache } from './validate/check-cache.ts';
+export { type Fixture, type FixtureVerdict, judgeFixture, readFixture } from './validate/fixture.ts';
+export { reportToSarif } from './validate/sarif.ts';
 export { verifyRun } from './verify-run.ts';

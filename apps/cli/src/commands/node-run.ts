@@ -6,11 +6,18 @@ import {
   GloveboxError,
   type Json,
 } from '@glovebox/contract';
-import { type Engine, runTrial, type TrialEvents, type TrialResult } from '@glovebox/engine';
+import {
+  type Engine,
+  type FixtureVerdict,
+  judgeFixture,
+  runTrial,
+  type TrialEvents,
+  type TrialResult,
+} from '@glovebox/engine';
 import { usage } from '../args.ts';
 import type { CommandContext } from '../commands.ts';
 import { loadConfig } from '../config.ts';
-import { type FixtureVerdict, judgeFixture, readFixture } from '../fixture.ts';
+import { readFixture } from '../fixture.ts';
 import { exitInterrupted, interruption } from '../interrupts.ts';
 import { localActor, openLocalEngine } from '../local-engine.ts';
 import { findingText, jsonText, type Output, oneLine, paint } from '../output.ts';
@@ -48,7 +55,7 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
         options['input-text'] as string[] | undefined,
       );
   const configText = fixture
-    ? JSON.stringify(fixture.config ?? {})
+    ? JSON.stringify(fixture.config)
     : await readValue('config', options.config as string | undefined);
   const project = projectOf(args);
   const config = await loadConfig(args.global.dataDir);
@@ -62,7 +69,7 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
       eventsOf(output),
       signal,
     );
-    const verdict = fixture ? judgeFixture(fixture, result) : undefined;
+    const verdict = fixture ? judgeFixture(fixture.name, fixture, result) : undefined;
     const { run: id, attempt, state, output: value, error, digest, receiptDigest, phasesMs, peaks } = result;
     output.result(
       {

@@ -1,0 +1,67 @@
+import type { CheckId, Finding, Json } from '@glovebox/contract';
+import { bundleKey } from '../build-node.ts';
+import type { CheckCache, LockedPackage, NodePackage } from '../ports.ts';
+import { sha256 } from '../sha256.ts';
+import type { CheckEnd } from './checklist.ts';
+
+/** Raised whenever a check, over the same bytes, may come to another verdict. What runs in cells is known by its image. */
+const recipes = { static: 1, types: 1, build: 1, tests: 1, fixtures: 1 } as const;
+
+/** What tsc may read of a package. */
+const typed = /\.(?:[cm]?[jt]sx?|json)$/;
+
+/**
+ * A key of everything that decides a verdict: the check and its recipe, the bytes that it looks at, what they are locked
+ * to, and the image that it is done in.
+ */
+function verdictKey(check: keyof typeof recipes, decisive: Json): string {
+  return sha256(JSON.stringify(['glovebox.verdict/1', check, recipes[check], decisive])).slice('sha256:'.length);
+}
+
+/** Package, manifest and lockfile in one: they are read together. */
+export const staticKey = (revision: string, registries: readonly string[]): string =>
+  verdictKey('static', [revision, [...registries], process.arch]);
+
+export const typesKey = (pkg: NodePackage, image: string): string =>
+  verdictKey('types', [fileList(pkg.files, (path) => typed.test(path)), lockedList(pkg), image]);
+
+/** Tests may read any file. */
+export const testsKey = (pkg: NodePackage, image: string): string =>
+  verdictKey('tests', [pkg.revision, lockedList(pkg), image]);
+
+/** @param image the builder image. */
+export const buildVerdictKey = (pkg: NodePackage, image: string): string =>
+  verdictKey('build', [bundleKey(pkg, image)]);
+
+/** @param image the runtime image. */
+export const fixturesKey = (pkg: NodePackage, bundleDigest: string, image: string): string =>
+  verdictKey('fixtures', [fileList(pkg.files, decidesFixtures), bundleDigest, image]);
+
+const decidesFixtures = (path: string): boolean => path === 'node.json' || path.startsWith('fixtures/');
+
+function fileList(files: ReadonlyMap<string, Uint8Array>, has: (path: string) => boolean): Json {
+  return [...files].filter(([path]) => has(path)).map(([path, bytes]) => [path, sha256(bytes)]);
+}
+
+function lockedList({ dependencies, devDependencies }: NodePackage): Json {
+  const described = (list: LockedPackage[]): Json =>
+    list.map(({ path, name, version, integrity }) => [path, name, version, integrity]);
+  return [described(dependencies), described(devDependencies)];
+}
+
+/** A verdict of an earlier validation; undefined when there is none. */
+export async function findVerdict(cache: CheckCache, key: string): Promise<CheckEnd | undefined> {
+  const text = await cache.get(key);
+  if (text === undefined) return undefined;
+  const { findings, facts } = JSON.parse(text) as { findings: Finding[]; facts: Record<string, Json> };
+  return { state: 'passed', findings, facts, cached: true };
+}
+
+/** Keep a pass. A failure may be the host's mood, and whoever looks again wants to see it tried again. */
+export async function keepVerdict(cache: CheckCache, key: string, end: CheckEnd): Promise<void> {
+  if (end.state !== 'passed' || end.cached) return;
+  await cache.put(key, JSON.stringify({ findings: end.findings, facts: end.facts }));
+}
+
+/** Checks that boot cells, in the order in which they are shown. */
+export const cellChecks = ['types', 'build', 'tests', 'fixtures'] as const satisfies readonly CheckId[];
