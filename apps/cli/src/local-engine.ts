@@ -39,13 +39,19 @@ export async function openLocalEngine(
   overrides: DriverOverrides = {},
   places: Places = {},
 ): Promise<LocalEngine> {
-  const [{ openInstance }, { createBlobStore }, { createPackageSource }, { createBundleCache, isDead }] =
-    await Promise.all([
-      import('@glovebox/artifact'),
-      import('@glovebox/blobs-fs'),
-      import('@glovebox/registry-npm'),
-      import('@glovebox/engine'),
-    ]);
+  const [
+    { openInstance },
+    { createArtifactStore },
+    { createBlobStore },
+    { createPackageSource },
+    { createBundleCache, createCheckCache, isDead },
+  ] = await Promise.all([
+    import('@glovebox/artifact'),
+    import('@glovebox/artifacts-oci'),
+    import('@glovebox/blobs-fs'),
+    import('@glovebox/registry-npm'),
+    import('@glovebox/engine'),
+  ]);
   const instance = await openInstance(config.dataDir);
   const [store, images, driver] = await Promise.all([
     openStoreOf(config, 'worker'),
@@ -67,6 +73,7 @@ export async function openLocalEngine(
     audit: store.audit,
     images,
     driver,
+    artifacts: createArtifactStore(join(config.dataDir, 'artifacts')),
     blobs: createBlobStore(join(config.dataDir, 'blobs')),
     packages: createPackageSource({
       cacheDir: join(config.dataDir, 'cache', 'packages'),
@@ -74,7 +81,9 @@ export async function openLocalEngine(
       ...(config.extraCa === undefined ? {} : { caFile: config.extraCa }),
     }),
     bundles: createBundleCache(join(config.dataDir, 'cache', 'bundles')),
+    checks: createCheckCache(join(config.dataDir, 'cache', 'checks')),
     signer: instance.signer,
+    keys: [instance.publicKeyPem],
     now: Date.now,
     monotonicMs: () => performance.now(),
   };
@@ -111,7 +120,8 @@ export async function openRecords(config: Config): Promise<Store> {
 /** Remove what killed processes left half-written in the data directory. */
 export async function sweepDataDir(dataDir: string): Promise<void> {
   const { removeAbandoned } = await import('@glovebox/engine/staging');
-  for (const place of ['blobs/staging', 'images/staging', 'cache/bundles']) removeAbandoned(join(dataDir, place));
+  for (const place of ['blobs/staging', 'images/staging', 'cache/bundles', 'cache/checks'])
+    removeAbandoned(join(dataDir, place));
 }
 
 /** Whether cells, live or dead, have left anything to be swept, as far as that is known without a driver. */
