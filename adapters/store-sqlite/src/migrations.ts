@@ -229,6 +229,15 @@ export const migrations: readonly Step[] = [
   ) BEGIN
     SELECT RAISE(ABORT, 'a draft does not go from there to there');
   END;
+  -- A released version is that of one revision.
+  CREATE TRIGGER drafts_put_no_released_version BEFORE INSERT ON drafts
+  WHEN EXISTS (SELECT 1 FROM releases WHERE (project, id, version) = (NEW.project, NEW.id, NEW.version) AND revision <> NEW.revision) BEGIN
+    SELECT RAISE(ABORT, 'the version is released with another revision');
+  END;
+  CREATE TRIGGER drafts_take_no_released_version BEFORE UPDATE ON drafts
+  WHEN EXISTS (SELECT 1 FROM releases WHERE (project, id, version) = (NEW.project, NEW.id, NEW.version) AND revision <> NEW.revision) BEGIN
+    SELECT RAISE(ABORT, 'the version is released with another revision');
+  END;
   CREATE TRIGGER drafts_begin_as_drafts BEFORE INSERT ON drafts WHEN NEW.state <> 'draft' BEGIN
     SELECT RAISE(ABORT, 'a draft begins as a draft');
   END;
