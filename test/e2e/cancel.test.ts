@@ -22,7 +22,7 @@ async function expectCancelled(result: TestRun): Promise<void> {
   expect(result).toMatchObject({ state: 'CANCELLED', error: { code: 'CANCELLED' }, output: null, files: [] });
   const { engine, dataDir } = cells();
   const key = readFileSync(join(dataDir, 'keys', 'signing.pub.pem'), 'utf8');
-  const { statement } = await verifyRun(engine.store, 'default', result.run, [key]);
+  const { statement } = await verifyRun(engine, 'default', result.run, [key]);
   expect(statement.predicate.observed).toMatchObject({
     state: 'CANCELLED',
     errorCode: 'CANCELLED',

@@ -16,7 +16,7 @@ const sha256 = (text: string): string => `sha256:${createHash('sha256').update(t
 async function receiptOf({ run }: Pick<TestRun, 'run'>): Promise<ReceiptPredicate> {
   const { engine, dataDir } = cells();
   const key = readFileSync(join(dataDir, 'keys', 'signing.pub.pem'), 'utf8');
-  return (await verifyRun(engine.store, 'default', run, [key])).statement.predicate;
+  return (await verifyRun(engine, 'default', run, [key])).statement.predicate;
 }
 
 /** Outcomes of every kind: what the host saw, and what the node said of it. */
@@ -220,12 +220,12 @@ describe('verification', () => {
     const { run } = await cells().run({ body: 'return 1' });
     const own = readFileSync(join(dataDir, 'keys', 'signing.pub.pem'), 'utf8');
     const other = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }) as string;
-    await expect(verifyRun(engine.store, 'default', run, [other, own])).resolves.toBeDefined();
+    await expect(verifyRun(engine, 'default', run, [other, own])).resolves.toBeDefined();
     for (const keys of [[], [other]])
-      await expect(verifyRun(engine.store, 'default', run, keys)).rejects.toMatchObject({
+      await expect(verifyRun(engine, 'default', run, keys)).rejects.toMatchObject({
         code: 'RECEIPT_KEY_UNKNOWN',
       });
-    await expect(verifyRun(engine.store, 'another', run, [own])).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(verifyRun(engine, 'another', run, [own])).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
   it('is of a record that is closed: nothing is added to the log of an attempt that has ended', async () => {

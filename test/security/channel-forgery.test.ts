@@ -226,7 +226,7 @@ describe('ends its own attempt and no other, when it', () => {
       expect([name, result.logs.filter(({ source }) => source === 'host')]).toEqual([name, []]);
       const { engine, dataDir } = cells();
       const key = readFileSync(join(dataDir, 'keys', 'signing.pub.pem'), 'utf8');
-      const { statement } = await verifyRun(engine.store, 'default', result.run, [key]);
+      const { statement } = await verifyRun(engine, 'default', result.run, [key]);
       expect(statement.predicate.observed.state).toBe(result.state);
       expect(statement.predicate.claimed).toEqual({ errorCode: null, errorMessage: null });
     }

@@ -29,7 +29,7 @@ async function expectCut({ run, logs }: TestRun): Promise<void> {
 async function expectVerified(run: string): Promise<void> {
   const { engine, dataDir } = cells();
   const key = readFileSync(join(dataDir, 'keys', 'signing.pub.pem'), 'utf8');
-  await expect(verifyRun(engine.store, 'default', run, [key])).resolves.toBeDefined();
+  await expect(verifyRun(engine, 'default', run, [key])).resolves.toBeDefined();
 }
 
 const storeBytes = (): number =>

@@ -30,7 +30,7 @@ const damage: Record<string, string> = {
 async function verified(run: string): Promise<unknown> {
   const { engine, dataDir } = cells();
   const key = await readFile(join(dataDir, 'keys', 'signing.pub.pem'), 'utf8');
-  return (await verifyRun(engine.store, 'default', run, [key])).statement.predicate.observed;
+  return (await verifyRun(engine, 'default', run, [key])).statement.predicate.observed;
 }
 
 describe('result, logs, files and receipt stay right when a node replaces', () => {

@@ -10,7 +10,7 @@ import { type DriverOverrides, openLocalEngine } from '../../apps/cli/src/local-
 import { type NodeSource, writeNode } from './node-package.ts';
 
 /** Images are made once for all tests; everything else of an engine is its own. */
-const sharedImages = fileURLToPath(new URL('../../.cache/test-images', import.meta.url));
+export const sharedImages = fileURLToPath(new URL('../../.cache/test-images', import.meta.url));
 
 export interface TestEngine {
   engine: Engine;

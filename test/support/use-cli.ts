@@ -30,7 +30,7 @@ export interface CliHome {
 }
 
 /** As hard links, or where the temporary directory is another file system, as copies. */
-function copyImages(from: string, to: string): void {
+export function copyImages(from: string, to: string): void {
   const linked = spawnSync('cp', ['-al', from, to]);
   if (linked.status === 0) return;
   rmSync(to, { recursive: true, force: true });

@@ -160,7 +160,7 @@ function declaredVersusDone(result: TrialResult): string {
 /** Twice: as somebody would who was handed the file and a key, and against all that the store has of the run. */
 async function verifyRecord(engine: Engine, dataDir: string, result: TrialResult): Promise<void> {
   const { publicKeyPem } = await openInstance(dataDir);
-  await verifyRun(engine.store, 'default', result.run, [publicKeyPem]);
+  await verifyRun(engine, 'default', result.run, [publicKeyPem]);
   const receipt = (await engine.store.get('default', result.run))?.attempts.at(-1)?.end?.receiptText ?? '';
   const dir = await mkdtemp(join(tmpdir(), 'glovebox-demo-'));
   try {

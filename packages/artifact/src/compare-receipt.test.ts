@@ -4,7 +4,10 @@ import { compareReceipt, type RecordedAttempt, sha256Of, signReceipt, verifyRece
 
 const key = makeKey();
 const texts = { input: '{"a":1}', config: '{}', output: '[1,2]' };
+const release = { ref: 'default/csv-profile@1.2.3', digest: digestOf('b') };
 const predicate = makePredicate({
+  mode: 'release',
+  release,
   observed: {
     inputDigest: sha256Of(texts.input),
     configDigest: sha256Of(texts.config),
@@ -20,6 +23,8 @@ const record: RecordedAttempt = {
   run: predicate.run,
   attempt: predicate.attempt,
   state: 'SUCCEEDED',
+  mode: 'release',
+  release,
   node: predicate.node,
   bundleDigest: predicate.node.bundle,
   imageDigest: predicate.observed.image,
@@ -40,6 +45,10 @@ it.each<[string, Partial<RecordedAttempt>]>([
   ['attempt', { attempt: makePredicate().attempt }],
   ['state', { state: 'FAILED' }],
   ['node', { node: { ...predicate.node, version: '1.2.4' } }],
+  ['release', { release: null }],
+  ['release', { release: { ...release, digest: digestOf('c') } }],
+  ['release', { release: { ...release, ref: 'default/csv-profile@1.2.4' } }],
+  ['release', { mode: 'trial' }],
   ['bundle', { bundleDigest: null }],
   ['image', { imageDigest: digestOf('0') }],
   ['input', { inputText: '{"a":2}' }],
@@ -66,6 +75,8 @@ it('names every part that was changed', () => {
 describe('a state that the cell claimed', () => {
   const signed = async (state: 'FAILED' | 'SUCCEEDED', errorCode: string) => {
     const claims = makePredicate({
+      mode: 'release',
+      release,
       observed: { ...predicate.observed, state },
       claimed: { errorCode, errorMessage: 'm' },
     });

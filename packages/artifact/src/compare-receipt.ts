@@ -7,6 +7,9 @@ export interface RecordedAttempt {
   run: string;
   attempt: string;
   state: string;
+  mode: string;
+  /** What was run by reference; null in a trial. */
+  release: { ref: string; digest: string } | null;
   node: { id: string; version: string; revision: string };
   bundleDigest: string | null;
   imageDigest: string | null;
@@ -24,13 +27,14 @@ export interface RecordedAttempt {
  * @returns undefined when they agree; else `RECEIPT_MISMATCH`, whose `details.differs` names every part that does not.
  */
 export function compareReceipt(statement: ReceiptStatement, record: RecordedAttempt): ErrorData | undefined {
-  const { run, attempt, node, observed, claimed } = statement.predicate;
+  const { run, attempt, mode, node, observed, claimed } = statement.predicate;
   const state = isClaimed(record.state, observed.state, claimed.errorCode) ? record.state : observed.state;
   const parts: [name: string, receipt: unknown, record: unknown][] = [
     ['run', run, record.run],
     ['attempt', attempt, record.attempt],
     ['state', state, record.state],
     ['node', [node.id, node.version, node.revision], [record.node.id, record.node.version, record.node.revision]],
+    ['release', [mode, node.release], [record.mode, record.release]],
     ['bundle', node.bundle, record.bundleDigest],
     ['image', observed.image, record.imageDigest],
     ['input', observed.inputDigest, sha256Of(record.inputText)],

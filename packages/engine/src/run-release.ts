@@ -2,9 +2,11 @@ import { GloveboxError, type Release } from '@glovebox/contract';
 import { openJudge } from '@glovebox/validate';
 import type { Engine } from './engine.ts';
 import { performRun, type RunEvents, type RunResult } from './perform-run.ts';
+import type { ImageInfo } from './ports.ts';
 import { refuseRevoked, resolveRelease } from './releases/resolve-release.ts';
 import { loadReleased } from './releases/trusted-artifact.ts';
 import { type RunValues, requireFitting, requireJson } from './run-values.ts';
+import { requireRuntimeImage } from './runtime-image.ts';
 
 export interface ReleaseRunRequest extends RunValues {
   project: string;
@@ -46,7 +48,8 @@ export async function runRelease(
   const release = await resolveRelease(engine.releases, project, request.reference);
   refuseRevoked(release);
   if (release.state === 'deprecated') events.onDeprecated?.(release);
-  await requireSameImage(engine, release, events);
+  const image = await requireRuntimeImage(engine.images, (line) => events.onStep?.('image', line), signal);
+  requireSameImage(release, image);
   const { config, bundle, bundleDigest, sourceMap } = await loadReleased(engine, release);
   const { manifest, version, revision } = config;
   const judge = openJudge({ input: manifest.input, config: manifest.config, output: manifest.output });
@@ -81,17 +84,8 @@ export async function runRelease(
   }
 }
 
-/**
- * An image that is not there, or whose files are gone, is made again: the same inputs give the same digest. An image of
- * another digest runs nothing that was not validated in it.
- */
-async function requireSameImage(engine: Engine, release: Release, events: RunEvents): Promise<void> {
-  const image = await engine.images.current('runtime').catch(async (error: unknown) => {
-    if (!GloveboxError.is(error, 'IMAGE_MISSING')) throw error;
-    events.onStep?.('image');
-    await engine.images.build({ onProgress: (line) => events.onStep?.('image', line) });
-    return engine.images.current('runtime');
-  });
+/** An image of another digest runs nothing that was not validated in it. */
+function requireSameImage(release: Release, image: ImageInfo): void {
   if (image.digest === release.image) return;
   throw new GloveboxError('RUNTIME_IMAGE_CHANGED', {
     message: `${release.ref} was validated in another runtime image than the one that is here.`,

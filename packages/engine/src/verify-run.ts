@@ -1,16 +1,18 @@
-import { compareReceipt, sha256Of, verifyReceipt } from '@glovebox/artifact';
+import { auditEntryHash, compareReceipt, sha256Of, verifyReceipt } from '@glovebox/artifact';
 import { GloveboxError, type ReceiptStatement } from '@glovebox/contract';
 import { logDigest } from './attempt/log-intake.ts';
-import type { RunStore } from './ports.ts';
+import type { Engine } from './engine.ts';
+import type { AuditLog } from './ports.ts';
 
 /**
- * Verify the receipt of a run's last attempt, and hold it against everything that the store has of the attempt.
+ * Verify the receipt of a run's last attempt, and hold it against everything that the store has of the attempt, and
+ * against the entry of the audit chain that has its digest. The chain as a whole is for verifyAuditChain.
  *
  * @param keys public keys in PEM that are trusted; no other key counts.
  * @throws GloveboxError `NOT_FOUND`, `RECEIPT_*`.
  */
 export async function verifyRun(
-  store: RunStore,
+  { store, audit }: Pick<Engine, 'store' | 'audit'>,
   project: string,
   runId: string,
   keys: readonly string[],
@@ -37,6 +39,8 @@ export async function verifyRun(
     attempt: attempt.id,
     run: found.run.id,
     state: attempt.state,
+    mode: found.run.mode,
+    release: found.run.release,
     inputText: found.run.inputText,
     configText: found.run.configText,
     outputText: end.outputText,
@@ -47,5 +51,18 @@ export async function verifyRun(
     imageDigest: end.imageDigest,
   });
   if (mismatch) throw GloveboxError.fromData(mismatch);
+  if (!(await isAudited(audit, attempt.id, end.receiptDigest))) {
+    throw new GloveboxError('RECEIPT_MISMATCH', {
+      message: `The audit chain does not hold the receipt of ${runId}.`,
+      details: { differs: ['audit'] },
+    });
+  }
   return { statement: verified.statement, keyId: verified.keyId };
+}
+
+/** An attempt ends once, so there is one entry; a second one was put there by somebody else. */
+async function isAudited(audit: AuditLog, attemptId: string, receiptDigest: string): Promise<boolean> {
+  const [entry, ...others] = await audit.list({ action: 'attempt.ended', subject: attemptId, limit: 2 });
+  if (entry === undefined || others.length > 0) return false;
+  return entry.details.receiptDigest === receiptDigest && auditEntryHash(entry) === entry.hash;
 }

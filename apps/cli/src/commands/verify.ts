@@ -97,7 +97,7 @@ async function verifyRecord(
   ]);
   const store = await openRecords(await loadConfig(args.global.dataDir));
   try {
-    return await verifyRun(store.runs, projectOf(args), id, keys);
+    return await verifyRun({ store: store.runs, audit: store.audit }, projectOf(args), id, keys);
   } finally {
     await store.close();
   }

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { permissionsDigest } from '@glovebox/artifact';
+import { permissionsDigest, sha256Of } from '@glovebox/artifact';
 import { planHash } from '@glovebox/cell';
 import type { CellPlan, InstanceId, Manifest, ReceiptPredicate, RunLimits } from '@glovebox/contract';
 import type { RunRecord } from '../records.ts';
@@ -51,9 +50,9 @@ export function receiptOf(facts: ReceiptFacts): ReceiptPredicate {
       limits: { ...facts.limits },
       peaks: report.peaks,
       exit: report.end.exit,
-      inputDigest: sha256(run.inputText),
-      configDigest: sha256(run.configText),
-      outputDigest: report.outputText === null ? null : sha256(report.outputText),
+      inputDigest: sha256Of(run.inputText),
+      configDigest: sha256Of(run.configText),
+      outputDigest: report.outputText === null ? null : sha256Of(report.outputText),
       logBytes: report.logBytes,
       logDigest: report.logDigest,
       files: report.files,
@@ -63,5 +62,3 @@ export function receiptOf(facts: ReceiptFacts): ReceiptPredicate {
     claimed: { errorCode: claimed?.code ?? null, errorMessage: claimed?.message.slice(0, 1000) ?? null },
   };
 }
-
-const sha256 = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`;

@@ -38,6 +38,8 @@ export async function publishRelease(engine: Engine, request: PublishRequest): P
   if (existing === undefined) {
     const artifact = await loadTrusted(engine, { project, id, version, revision, ...passed });
     await attestRelease(engine, artifact, { ref, image: passed.image, publishedBy: actor });
+    // For people with an OCI tool; nothing is looked up by it.
+    await engine.artifacts.name(artifact.digest, ref);
   } else refuseOther(existing, passed);
   const atMs = engine.now();
   const outcome = await engine.releases.publish(

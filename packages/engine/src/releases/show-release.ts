@@ -1,11 +1,11 @@
 import {
   type ArtifactConfig,
   type CheckResult,
+  checkIds,
   type ErrorData,
   GloveboxError,
   type Json,
   type Release,
-  type Report,
 } from '@glovebox/contract';
 import type { Engine } from '../engine.ts';
 import { permissionWords } from './permission-words.ts';
@@ -25,7 +25,7 @@ export interface ReleaseContent
     Pick<ArtifactConfig['manifest'], 'title' | 'description' | 'category' | 'input' | 'config' | 'output'> {
   bundleDigest: string;
   permissions: { digest: string; words: string[]; json: Json };
-  report: { checks: CheckResult[]; warnings: number; notices: number } | null;
+  report: { checks: CheckResult[]; warnings: number; notices: number };
   /** All of them verified. */
   attestations: { kind: string; keyId: string; digest: string }[];
 }
@@ -64,20 +64,24 @@ function contentOf(release: Release, { config, bundleDigest, attestations }: Tru
     output,
     bundleDigest,
     permissions: { digest, words: permissionWords(manifest), json },
-    report: summaryOf(reportIn(release.project, attestations)),
+    report: summaryOf(release.project, attestations),
     attestations: attestations.map(({ kind, keyId, digest: envelope }) => ({ kind, keyId, digest: envelope })),
   };
 }
 
-/** The newest of this project: revalidation adds another. */
-function reportIn(project: string, attestations: TrustedArtifact['attestations']): Report | undefined {
-  return attestations
-    .flatMap((attestation) => (attestation.kind === 'report' ? [attestation.predicate] : []))
-    .findLast((report) => report.project === project);
-}
-
-function summaryOf(report: Report | undefined): ReleaseContent['report'] {
-  if (report === undefined) return null;
-  const count = (severity: string): number => report.findings.filter((finding) => finding.severity === severity).length;
-  return { checks: report.checks, warnings: count('warning'), notices: count('notice') };
+/** What was found of each check when it was last done in this project: a revalidation does not do them all. */
+function summaryOf(project: string, attestations: TrustedArtifact['attestations']): ReleaseContent['report'] {
+  const reports = attestations.flatMap((attestation) =>
+    attestation.kind === 'report' && attestation.predicate.project === project ? [attestation.predicate] : [],
+  );
+  const latest = checkIds.flatMap((id) => {
+    const report = reports.findLast(({ checks }) => checks.some((check) => check.id === id));
+    const result = report?.checks.find((check) => check.id === id);
+    return report === undefined || result === undefined ? [] : [{ report, result }];
+  });
+  const count = (severity: string): number =>
+    latest.flatMap(({ report, result }) =>
+      report.findings.filter((finding) => finding.check === result.id && finding.severity === severity),
+    ).length;
+  return { checks: latest.map(({ result }) => result), warnings: count('warning'), notices: count('notice') };
 }
