@@ -1,17 +1,20 @@
 import { link, mkdir, open, readdir, rename, rm, utimes } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
+import { cellPaths } from '@glovebox/cell';
 import { GloveboxError } from '@glovebox/contract';
 import type { ImageInfo, ImageKind } from '@glovebox/engine';
 import { stagedName } from '@glovebox/engine/staging';
+import { toolingSources } from '@glovebox/sdk/tooling';
 import { type Bundle, type BundleRequest, bundle } from './bundle.ts';
 import { type Precompiled, precompile } from './code-cache.ts';
-import { type FilePool, moveUsedFiles, openFilePool, type PooledFile } from './file-pool.ts';
+import { type FileContent, type FilePool, moveUsedFiles, openFilePool, type PooledFile } from './file-pool.ts';
 import { imageConfig, imageDigest } from './image-config.ts';
 import { type ImageIndex, type RecordedFile, recordFile } from './image-index.ts';
-import { codeFingerprint, type ImageInputs, nearestManifest } from './inputs.ts';
+import { codeFingerprint, type ImageInputs, nearestManifest, type Program } from './inputs.ts';
 import { corrupted, layerDigest, type RecordedEntry } from './layer-tar.ts';
 import { guestLayer, type Layer, type LayerEntry, nodeLayer, toolchainLayer } from './layers.ts';
 import { findLibraries, type SharedLibrary } from './libraries.ts';
+import { typeToolVersions } from './type-tools.ts';
 import { verifyImage } from './verify.ts';
 
 export interface BuildSettings {
@@ -24,7 +27,7 @@ export interface BuildSettings {
   progress: (line: string) => void;
 }
 
-type Bundles = Record<'harness' | 'probe' | 'builder' | 'sdk', Bundle>;
+type Bundles = Record<'harness' | 'probe' | 'builder' | 'typeChecker' | 'tester' | 'sdk', Bundle>;
 
 /** A layer whose files are in the pool. */
 interface PooledLayer {
@@ -72,11 +75,12 @@ export async function buildImages(settings: BuildSettings): Promise<ImageIndex> 
     for (const kind of ['runtime', 'builder']) await rm(join(staging, kind), { recursive: true, force: true });
     if (poolDir !== shared) await moveUsedFiles(poolDir, shared);
     const index: ImageIndex = {
-      schema: 'glovebox.images/1',
+      schema: 'glovebox.images/2',
       images,
       code: codeFingerprint(inputs),
-      node: programRecord(inputs.node.version, layers, 'usr/bin/node'),
-      esbuild: programRecord(inputs.esbuild.version, layers, 'toolchain/esbuild'),
+      node: programRecord(inputs.node.version, layers, cellPaths.node),
+      esbuild: programRecord(inputs.esbuild.version, layers, cellPaths.esbuild),
+      typescript: programRecord(inputs.types.tsc.version, layers, cellPaths.tsc),
       files,
     };
     await writeSynced(join(staging, 'index.json'), `${JSON.stringify(index, null, 1)}\n`);
@@ -91,10 +95,19 @@ export async function buildImages(settings: BuildSettings): Promise<ImageIndex> 
 async function makeBundles(inputs: ImageInputs, staging: string): Promise<Bundles> {
   const make = (name: keyof Bundles, format: BundleRequest['format']): Promise<Bundle> =>
     bundle(inputs.esbuild.path, { name, entry: inputs.sources[name], format }, inputs.sourceRoot, staging);
-  const all = [make('harness', 'cjs'), make('probe', 'cjs'), make('builder', 'cjs'), make('sdk', 'esm')] as const;
+  const all = {
+    harness: make('harness', 'cjs'),
+    probe: make('probe', 'cjs'),
+    builder: make('builder', 'cjs'),
+    typeChecker: make('typeChecker', 'cjs'),
+    tester: make('tester', 'cjs'),
+    sdk: make('sdk', 'esm'),
+  };
   // Nothing may still write into the staging directory when it is removed.
-  await Promise.allSettled(all);
-  return { harness: await all[0], probe: await all[1], builder: await all[2], sdk: await all[3] };
+  await Promise.allSettled(Object.values(all));
+  const made: [string, Bundle][] = [];
+  for (const [name, bundled] of Object.entries(all)) made.push([name, await bundled]);
+  return Object.fromEntries(made) as Bundles;
 }
 
 function describeLayers(
@@ -104,20 +117,25 @@ function describeLayers(
   libraries: SharedLibrary[],
 ): Layer[] {
   const { inputs, previous } = settings;
-  const known = (program: 'node' | 'esbuild') =>
-    previous?.[program].version === inputs[program].version ? { expectedSha256: previous[program].sha256 } : {};
+  const contentOf = (name: 'node' | 'esbuild' | 'typescript', { path, version }: Program): FileContent => ({
+    source: path,
+    ...(previous?.[name].version === version ? { expectedSha256: previous[name].sha256 } : {}),
+  });
   const node = nodeLayer(
-    { source: { source: inputs.node.path, ...known('node') }, version: inputs.node.version },
+    { source: contentOf('node', inputs.node), version: inputs.node.version },
     libraries.map((library) => ({ library, content: { source: library.source } })),
   );
   const guest = guestLayer({ harness, probe: bundles.probe.bytes, sysprobe: inputs.sysprobe }, [node]);
   const toolchain = toolchainLayer(
     {
       builder: bundles.builder.bytes,
-      esbuild: { source: inputs.esbuild.path, ...known('esbuild') },
-      esbuildVersion: inputs.esbuild.version,
+      typeChecker: bundles.typeChecker.bytes,
+      tester: bundles.tester.bytes,
+      esbuild: contentOf('esbuild', inputs.esbuild),
+      tsc: contentOf('typescript', inputs.types.tsc),
+      types: inputs.types,
       sdk: bundles.sdk.bytes,
-      sdkVersion: inputs.sdkVersion,
+      versions: toolVersions(inputs),
     },
     [node, guest],
   );
@@ -218,12 +236,21 @@ async function putInPlace(staged: string, target: string, digest: string): Promi
   }
 }
 
-/** Names and versions of programs, digests of the rest. */
+const toolVersions = (inputs: ImageInputs) => ({
+  esbuild: inputs.esbuild.version,
+  sdk: inputs.sdkVersion,
+  ...typeToolVersions(inputs.types),
+});
+
+/** Names and versions of programs and of declarations, digests of the rest. */
 function contentsOf(inputs: ImageInputs, layers: PooledLayer[]): ImageInfo['contents'] {
   const contents: ImageInfo['contents'] = { node: inputs.node.version };
-  if (layers.length > 2) Object.assign(contents, { esbuild: inputs.esbuild.version, sdk: inputs.sdkVersion });
+  if (layers.length > 2) Object.assign(contents, toolVersions(inputs));
   for (const { files } of layers) {
-    for (const [path, { sha256 }] of files) contents[`/${path}`] = `sha256:${sha256}`;
+    for (const [path, { sha256 }] of files) {
+      // Hundreds of them, and a version says the same.
+      if (!path.endsWith('.d.ts')) contents[`/${path}`] = `sha256:${sha256}`;
+    }
   }
   return contents;
 }
@@ -235,7 +262,7 @@ async function recordFiles(
   libraries: SharedLibrary[],
   startedAtMs: number,
 ): Promise<RecordedFile[]> {
-  const sources = Object.values(bundles).flatMap((made) => made.inputs);
+  const sources = [...Object.values(bundles).flatMap((made) => made.inputs), ...toolingSources()];
   const manifests = Object.values(inputs.sources).map((path) => nearestManifest(dirname(path)));
   const adapter = (await readdir(import.meta.dirname)).filter((name) => !name.includes('.test.'));
   const names = new Set([
@@ -256,10 +283,10 @@ function programRecord(
   path: string,
 ): { version: string; sizeBytes: number; sha256: string } {
   for (const { files } of layers) {
-    const pooled = files.get(path);
+    const pooled = files.get(path.slice(1));
     if (pooled !== undefined) return { version, sizeBytes: pooled.sizeBytes, sha256: pooled.sha256 };
   }
-  throw new GloveboxError('INTERNAL', { message: `No layer holds /${path}.` });
+  throw new GloveboxError('INTERNAL', { message: `No layer holds ${path}.` });
 }
 
 async function writeSynced(path: string, text: string): Promise<void> {

@@ -8,11 +8,12 @@ import { codeFingerprint, type ImageInputs } from './inputs.ts';
 
 /** Which image is current, and what it was made from. Written as one file, by rename. */
 export interface ImageIndex {
-  schema: 'glovebox.images/1';
+  schema: 'glovebox.images/2';
   images: Record<ImageKind, Omit<ImageInfo, 'kind' | 'rootfs'>>;
   code: string;
   node: RecordedProgram;
   esbuild: RecordedProgram;
+  typescript: RecordedProgram;
   files: RecordedFile[];
 }
 
@@ -40,7 +41,7 @@ export const imageKinds: readonly ImageKind[] = ['runtime', 'builder'];
 export function readIndex(path: string): ImageIndex | undefined {
   try {
     const index = JSON.parse(readFileSync(path, 'utf8')) as ImageIndex;
-    if (index.schema !== 'glovebox.images/1' || !Array.isArray(index.files)) return undefined;
+    if (index.schema !== 'glovebox.images/2' || !Array.isArray(index.files)) return undefined;
     return imageKinds.every((kind) => idPatterns.digest.test(index.images[kind].digest)) ? index : undefined;
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
@@ -71,10 +72,12 @@ export function recordFile(name: string, inputs: ImageInputs): RecordedFile {
  */
 export function firstChange(index: ImageIndex, inputs: ImageInputs): string | undefined {
   if (index.code !== codeFingerprint(inputs)) return 'what the cell package puts in';
-  for (const program of ['node', 'esbuild'] as const) {
-    const { version, sizeBytes } = index[program];
-    const now = statSync(inputs[program].path, { throwIfNoEntry: false });
-    if (inputs[program].version !== version || now?.size !== sizeBytes) return `${program}@${version}`;
+  const programs = { node: inputs.node, esbuild: inputs.esbuild, typescript: inputs.types.tsc };
+  for (const name of ['node', 'esbuild', 'typescript'] as const) {
+    const { version, sizeBytes } = index[name];
+    const program = programs[name];
+    const now = statSync(program.path, { throwIfNoEntry: false });
+    if (program.version !== version || now?.size !== sizeBytes) return `${name}@${version}`;
   }
   return index.files.find((file) => isChanged(file, pathOf(file.name, inputs)))?.name;
 }

@@ -22,6 +22,7 @@ import type { GloveboxError } from '@glovebox/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createImageStore, type ImageStoreOptions } from './image-store.ts';
 import type { ImageSources } from './inputs.ts';
+import type { TypeTools } from './type-tools.ts';
 
 let home: string;
 beforeEach(() => {
@@ -37,22 +38,37 @@ function plantSources(dir: string): void {
     join(dir, 'shared.ts'),
     "export const greet = (name: string): string => ['hello from', name].join(' ');\n",
   );
-  for (const name of ['harness', 'probe', 'builder']) {
+  for (const name of ['harness', 'probe', 'builder', 'typeChecker', 'tester']) {
     writeFileSync(join(dir, `${name}.ts`), `import { greet } from './shared.ts';\nconsole.log(greet('${name}'));\n`);
   }
   writeFileSync(join(dir, 'sdk.ts'), 'export const defineNode = <T>(handler: T): T => handler;\n');
+  writeFileSync(join(dir, 'lib.esnext.d.ts'), 'interface Array<T> {}\n');
+  mkdirSync(join(dir, 'types/ts5.6'), { recursive: true });
+  writeFileSync(join(dir, 'types/package.json'), '{"name":"@types/node"}');
+  writeFileSync(join(dir, 'types/index.d.ts'), 'declare const process: object;\n');
+  writeFileSync(join(dir, 'types/ts5.6/index.d.ts'), 'declare const old: object;\n');
 }
 
 /** A small program in the place of Node.js keeps the tests quick where the program is not run. */
 const small = { path: '/bin/true', version: '0.0.0-small' };
 
+/** And so do a small compiler and few declarations. */
+const smallTypes = (dir: string): TypeTools => ({
+  tsc: small,
+  libraries: dir,
+  packages: [{ name: '@types/node', version: '0.0.0-small', dir: join(dir, 'types') }],
+});
+
 const sourcesIn = (dir: string): Partial<ImageSources> =>
-  Object.fromEntries(['harness', 'probe', 'builder', 'sdk'].map((part) => [part, join(dir, `${part}.ts`)]));
+  Object.fromEntries(
+    ['harness', 'probe', 'builder', 'typeChecker', 'tester', 'sdk'].map((part) => [part, join(dir, `${part}.ts`)]),
+  );
 
 const optionsFor = (name: string, more: Partial<ImageStoreOptions> = {}): ImageStoreOptions => ({
   dataDir: join(home, name),
   node: small,
   sysprobe: Buffer.from('system-call probe'),
+  types: smallTypes(join(home, 'sources')),
   sources: sourcesIn(join(home, 'sources')),
   ...more,
 });
@@ -87,7 +103,7 @@ async function finishBuilder(child: ReturnType<typeof startBuilder>): Promise<st
 
 describe('the images', () => {
   it('hold Node.js, what it loads, our code and nothing else, and Node.js runs in them', async () => {
-    const { node: _, ...options } = optionsFor('data');
+    const { node: _, types: __, ...options } = optionsFor('data');
     const store = createImageStore(options);
     const [runtime, builder] = await store.build({});
     if (runtime === undefined || builder === undefined) return expect.fail('two images are made');
@@ -112,15 +128,29 @@ describe('the images', () => {
         ...['glovebox/sysprobe', 'lib', 'lib64', 'proc', 'tmp', 'usr', 'usr/bin', 'usr/bin/node'],
       ].sort(),
     );
-    expect(listed(builder.rootfs).filter((path) => !listed(runtime.rootfs).includes(path))).toEqual([
-      ...['glovebox/builder.cjs', 'toolchain', 'toolchain/esbuild'],
+    const toolchain = listed(builder.rootfs).filter((path) => !listed(runtime.rootfs).includes(path));
+    const declarations =
+      /^toolchain\/(typescript\/lib\.[\w.]+\.ts|node_modules\/(@types\/node|undici-types)(\/.+\.d\.ts|\/[\w-]+)?)$/;
+    const runtimeOfSdk = /^toolchain\/testing-sdk\/[a-z-]+\.ts$/;
+    expect(toolchain.filter((path) => !declarations.test(path) && !runtimeOfSdk.test(path))).toEqual([
+      ...['glovebox/builder.cjs', 'glovebox/tester.cjs', 'glovebox/type-checker.cjs', 'toolchain'],
+      ...['toolchain/esbuild', 'toolchain/node_modules', 'toolchain/node_modules/@types'],
+      ...['@types/node', 'undici-types'].map((name) => `toolchain/node_modules/${name}/package.json`),
       ...['toolchain/sdk', 'toolchain/sdk/index.js', 'toolchain/sdk/package.json'],
+      ...['toolchain/testing-sdk', 'toolchain/testing-sdk/package.json', 'toolchain/tsconfig.json'],
+      ...['toolchain/types', 'toolchain/types/index.d.ts', 'toolchain/types/testing.d.ts'],
+      ...['toolchain/typescript', 'toolchain/typescript/tsc'],
     ]);
+    for (const path of ['typescript/lib.d.ts', 'node_modules/@types/node/fs/promises.d.ts', 'testing-sdk/testing.ts'])
+      expect(toolchain).toContain(`toolchain/${path}`);
+    expect(toolchain.join('\n')).not.toContain('ts5.6');
     expect(runtime.contents).toMatchObject({ node: process.versions.node });
     expect(builder.contents).toMatchObject({
       node: process.versions.node,
       sdk: '1.2.3',
       esbuild: expect.stringMatching(/^\d/),
+      typescript: '7.0.2',
+      '@types/node': '26.6.7',
     });
     expect(lstatSync(join(runtime.rootfs, 'usr/bin/node')).ino).toBe(
       lstatSync(join(builder.rootfs, 'usr/bin/node')).ino,
@@ -136,6 +166,10 @@ describe('the images', () => {
     expect(inside('/usr/bin/node', '/glovebox/harness.cjs')).toBe('hello from harness');
     expect(inside('/usr/bin/node', '-p', 'process.version + os.userInfo().username')).toBe(`${process.version}cell`);
     expect(inside('/toolchain/esbuild', '--version')).toBe(builder.contents.esbuild);
+    // It wants /proc, which a plain chroot has not.
+    expect(execFileSync(join(builder.rootfs, 'toolchain/typescript/tsc'), ['--version'], { encoding: 'utf8' })).toBe(
+      `Version ${builder.contents.typescript}\n`,
+    );
   });
 
   it('are not writable and have the same modes whatever the umask', async () => {
@@ -180,6 +214,8 @@ describe('the images', () => {
       harness: join(guest, 'harness.ts'),
       probe: join(guest, 'probe.ts'),
       builder: join(guest, 'builder.ts'),
+      typeChecker: join(guest, 'type-checker.ts'),
+      tester: join(guest, 'tester.ts'),
       sdk: join(clone, 'packages/sdk/src/index.ts'),
     };
     const here = await createImageStore({ dataDir: join(home, 'here'), node: small }).build({});
@@ -361,7 +397,10 @@ describe('verification', () => {
     template = mkdtempSync(join(tmpdir(), 'glovebox-images-'));
     plantSources(join(template, 'sources'));
     await createImageStore({
-      ...optionsFor('data', { sources: sourcesIn(join(template, 'sources')) }),
+      ...optionsFor('data', {
+        sources: sourcesIn(join(template, 'sources')),
+        types: smallTypes(join(template, 'sources')),
+      }),
       dataDir: join(template, 'data'),
     }).build({});
   });

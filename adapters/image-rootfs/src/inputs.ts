@@ -4,6 +4,8 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { cellEnvironment, cellPaths, cellUid } from '@glovebox/cell';
 import { GloveboxError } from '@glovebox/contract';
+import { typeCheckConfig } from '@glovebox/sdk/tooling';
+import { findTypeTools, type TypeTools, typeToolVersions } from './type-tools.ts';
 
 export interface Program {
   path: string;
@@ -15,6 +17,8 @@ export interface ImageSources {
   harness: string;
   probe: string;
   builder: string;
+  typeChecker: string;
+  tester: string;
   sdk: string;
 }
 
@@ -22,6 +26,7 @@ export interface ImageInputs {
   architecture: string;
   node: Program;
   esbuild: Program;
+  types: TypeTools;
   sources: ImageSources;
   /** The deepest directory that holds every source: paths in records are relative to it. */
   sourceRoot: string;
@@ -34,6 +39,7 @@ export interface ImageInputs {
 /** What stands in for the installed packages. */
 export interface InputOverrides {
   node?: Program;
+  types?: TypeTools;
   sources?: Partial<ImageSources>;
   sysprobe?: Uint8Array;
   systemRoot?: string;
@@ -48,6 +54,8 @@ export async function findInputs(overrides: InputOverrides): Promise<ImageInputs
     harness: overrides.sources?.harness ?? installed('@glovebox/guest/harness'),
     probe: overrides.sources?.probe ?? installed('@glovebox/guest/probe'),
     builder: overrides.sources?.builder ?? installed('@glovebox/guest/builder'),
+    typeChecker: overrides.sources?.typeChecker ?? installed('@glovebox/guest/type-checker'),
+    tester: overrides.sources?.tester ?? installed('@glovebox/guest/tester'),
     sdk: overrides.sources?.sdk ?? installed('@glovebox/sdk'),
   };
   const sourceRoot = commonDirectory(Object.values(sources));
@@ -55,6 +63,7 @@ export async function findInputs(overrides: InputOverrides): Promise<ImageInputs
     architecture,
     node: overrides.node ?? programOf(`node-linux-${architecture}`, 'bin/node'),
     esbuild: programOf(`@esbuild/linux-${architecture}`, 'bin/esbuild'),
+    types: overrides.types ?? findTypeTools(architecture),
     sources,
     sourceRoot,
     sdkVersion: versionIn(dirname(sources.sdk)),
@@ -63,10 +72,14 @@ export async function findInputs(overrides: InputOverrides): Promise<ImageInputs
   };
 }
 
-/** Identifies what comes from running code, not from files: the system-call probe, the paths, the environment. */
+/**
+ * Identifies what comes from running code, or from a version, not from files that are looked at: the system-call probe, the
+ * paths, the environment, how types are checked and by what.
+ */
 export function codeFingerprint(inputs: ImageInputs): string {
-  const hash = createHash('sha256').update(inputs.sysprobe);
-  return hash.update(JSON.stringify([inputs.architecture, cellPaths, cellEnvironment, cellUid])).digest('hex');
+  const versions = typeToolVersions(inputs.types);
+  const parts = [inputs.architecture, cellPaths, cellEnvironment, cellUid, typeCheckConfig(cellPaths), versions];
+  return createHash('sha256').update(inputs.sysprobe).update(JSON.stringify(parts)).digest('hex');
 }
 
 function programOf(packageName: string, path: string): Program {
@@ -74,7 +87,7 @@ function programOf(packageName: string, path: string): Program {
   return { path: join(dirname(manifest), path), version: versionIn(dirname(manifest)) };
 }
 
-function installed(specifier: string): string {
+export function installed(specifier: string): string {
   try {
     return require.resolve(specifier);
   } catch (cause) {
@@ -86,7 +99,7 @@ function installed(specifier: string): string {
   }
 }
 
-function versionIn(dir: string): string {
+export function versionIn(dir: string): string {
   return (JSON.parse(readFileSync(nearestManifest(dir), 'utf8')) as { version: string }).version;
 }
 

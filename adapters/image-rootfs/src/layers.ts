@@ -1,8 +1,10 @@
 import { posix } from 'node:path';
 import { cellPaths, cellUid } from '@glovebox/cell';
+import { sdkPackage, sdkTypeDeclarations, typeCheckConfig } from '@glovebox/sdk/tooling';
 import type { Precompiled } from './code-cache.ts';
 import type { FileContent } from './file-pool.ts';
 import type { SharedLibrary } from './libraries.ts';
+import { declarationsOf, languageLibraries, type TypeTools } from './type-tools.ts';
 
 export type LayerEntry =
   | { kind: 'directory'; path: string; mode: number }
@@ -59,25 +61,53 @@ export function guestLayer(
   return layer('guest', 'guest', files, [], below);
 }
 
-/** What only a builder cell needs. The SDK is a package directory that the bundler finds; its testing kit is not for cells. */
-export function toolchainLayer(
-  toolchain: { builder: Uint8Array; esbuild: FileContent; esbuildVersion: string; sdk: Uint8Array; sdkVersion: string },
-  below: Layer[],
-): Layer {
+/** What only a builder cell needs. */
+export interface Toolchain {
+  builder: Uint8Array;
+  typeChecker: Uint8Array;
+  tester: Uint8Array;
+  esbuild: FileContent;
+  tsc: FileContent;
+  types: TypeTools;
+  /** A package directory that the bundler finds. The testing kit is in another, for tests alone. */
+  sdk: Uint8Array;
+  versions: { esbuild: string; sdk: string; [name: string]: string };
+}
+
+export function toolchainLayer(toolchain: Toolchain, below: Layer[]): Layer {
   const manifest = {
     name: '@glovebox/sdk',
-    version: toolchain.sdkVersion,
+    version: toolchain.versions.sdk,
     type: 'module',
     sideEffects: false,
     exports: { '.': './index.js' },
   };
   const files = [
     data(cellPaths.builder, { bytes: toolchain.builder }),
+    data(cellPaths.typeChecker, { bytes: toolchain.typeChecker }),
+    data(cellPaths.tester, { bytes: toolchain.tester }),
     program(cellPaths.esbuild, toolchain.esbuild),
     data(`${cellPaths.sdk}/index.js`, { bytes: toolchain.sdk }),
     text(`${cellPaths.sdk}/package.json`, `${JSON.stringify(manifest)}\n`),
+    ...[...sdkPackage()].map(([path, source]) => text(`${cellPaths.testingSdk}/${path}`, source)),
+    ...typeFiles(toolchain.tsc, toolchain.types),
   ];
-  return layer('toolchain', `esbuild@${toolchain.esbuildVersion} sdk@${toolchain.sdkVersion}`, files, [], below);
+  const versions = Object.entries(toolchain.versions).map(([name, version]) => `${name}@${version}`);
+  return layer('toolchain', versions.sort().join(' '), files, [], below);
+}
+
+function typeFiles(tsc: FileContent, types: TypeTools): FileTable {
+  const declarations = sdkTypeDeclarations();
+  return [
+    program(cellPaths.tsc, tsc),
+    text(cellPaths.tsconfig, typeCheckConfig(cellPaths)),
+    text(`${cellPaths.sdkTypes}/index.d.ts`, declarations.index),
+    text(`${cellPaths.sdkTypes}/testing.d.ts`, declarations.testing),
+    ...languageLibraries(types).map(([name, bytes]) => data(posix.join(posix.dirname(cellPaths.tsc), name), { bytes })),
+    ...types.packages.flatMap((pkg) =>
+      declarationsOf(pkg).map(([path, bytes]) => data(`${cellPaths.typePackages}/${pkg.name}/${path}`, { bytes })),
+    ),
+  ];
 }
 
 function layer(name: Layer['name'], createdBy: string, files: FileTable, extra: LayerEntry[], below: Layer[]): Layer {

@@ -11,11 +11,26 @@ export const cellPaths = {
   /** Makes single system calls and tells their results; see sysprobe.ts. */
   sysprobe: '/glovebox/sysprobe',
   builder: '/glovebox/builder.cjs',
+  typeChecker: '/glovebox/type-checker.cjs',
+  tester: '/glovebox/tester.cjs',
+  toolchain: '/toolchain',
   esbuild: '/toolchain/esbuild',
   /** The SDK as a package directory that the bundler resolves `@glovebox/sdk` to. */
   sdk: '/toolchain/sdk',
+  /** TypeScript's compiler, with the declarations of the language beside it. */
+  tsc: '/toolchain/typescript/tsc',
+  /** How types are checked, whatever the package says. */
+  tsconfig: '/toolchain/tsconfig.json',
+  /** Declarations of Node.js, and what they need, as packages. */
+  typePackages: '/toolchain/node_modules',
+  /** Declarations of the SDK: `index.d.ts` and `testing.d.ts`. */
+  sdkTypes: '/toolchain/types',
+  /** The SDK with its testing kit, as a package directory, for tests alone: nothing of it gets into a bundle. */
+  testingSdk: '/toolchain/testing-sdk',
   /** The one writable place: a tmpfs, noexec, limited in bytes and inodes. */
   scratch: '/tmp',
+  /** Where a builder cell puts the author's files and the packages. */
+  tree: '/tmp/src-tree',
 } as const;
 
 /** The whole environment of a cell. */
@@ -47,21 +62,37 @@ function heapMiB(plan: CellPlan): number {
  * built-ins, and loading `node:net` takes 15 ms instead of 3, `node:crypto` 28 instead of 8.
  */
 export function cellCommand(plan: CellPlan): string[] {
-  if (plan.role === 'run') {
-    return [
-      cellPaths.node,
-      '--permission',
-      '--allow-fs-read=/glovebox/',
-      `--allow-fs-read=${cellPaths.scratch}/`,
-      `--allow-fs-write=${cellPaths.scratch}/`,
-      '--no-experimental-ffi',
-      '--disable-sigusr1',
-      '--disable-warning=ExperimentalWarning',
-      '--max-semi-space-size=16',
-      `--max-old-space-size=${heapMiB(plan)}`,
-      cellPaths.harness,
-    ];
+  switch (plan.role) {
+    case 'run':
+      return authorCommand(plan, ['/glovebox'], cellPaths.harness);
+    case 'tests':
+      return authorCommand(plan, ['/glovebox', cellPaths.toolchain], cellPaths.tester);
+    case 'bundle':
+      return ownCommand(cellPaths.builder);
+    case 'types':
+      return ownCommand(cellPaths.typeChecker);
+    case 'probe':
+      return ownCommand(cellPaths.probe);
   }
-  const script = plan.role === 'bundle' ? cellPaths.builder : cellPaths.probe;
+}
+
+/** Where author code is loaded. */
+function authorCommand(plan: CellPlan, readable: string[], script: string): string[] {
+  return [
+    cellPaths.node,
+    '--permission',
+    ...[...readable, cellPaths.scratch].map((path) => `--allow-fs-read=${path}/`),
+    `--allow-fs-write=${cellPaths.scratch}/`,
+    '--no-experimental-ffi',
+    '--disable-sigusr1',
+    '--disable-warning=ExperimentalWarning',
+    '--max-semi-space-size=16',
+    `--max-old-space-size=${heapMiB(plan)}`,
+    script,
+  ];
+}
+
+/** Where nothing but code of ours runs, and a tool that it becomes. */
+function ownCommand(script: string): string[] {
   return [cellPaths.node, '--no-experimental-ffi', '--disallow-code-generation-from-strings', script];
 }

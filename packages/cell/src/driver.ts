@@ -40,7 +40,7 @@ export interface Cell {
   /** What the cell wrote to fds 1 and 2. The reader may stop reading: the cell then blocks, the host does not grow. */
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** fd 0: /dev/null in a run cell; a pipe in a bundle cell. */
+  /** fd 0: a pipe in a bundle cell; elsewhere /dev/null, and null here. */
   readonly stdin: Writable | null;
   /** From now on the cell gets `cpu` cores, and dies `deadlineMs` from now with cause `deadline`. Callable once. */
   dispatch(limits: { cpu: number; deadlineMs: number }): Promise<void>;

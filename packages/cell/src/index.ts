@@ -16,7 +16,7 @@ export type {
   OwnerIdentity,
   SweepReport,
 } from './driver.ts';
-export { planBundleCell, planHash, planRunCell } from './plan.ts';
+export { planBundleCell, planHash, planRunCell, planTestsCell, planTypesCell } from './plan.ts';
 export { maxProbeBytes, type ProbeReport, readProbeReport } from './probe-report.ts';
 export { allowedNames, cellSeccomp, type SeccompList, type SyscallArch, type SyscallCondition } from './seccomp.ts';
 export { type ProbeCall, probeCalls } from './syscalls.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type CellPlan, type CellRole, cellPlanSchema, type Digest, type RunLimits } from '@glovebox/contract';
 import canonicalize from 'canonicalize';
 
-/** Memory that a builder cell gets: esbuild, the unpacked packages and the harness. */
+/** Memory that a builder cell gets: the tool, or the tests, and the unpacked packages. */
 const builderMemoryBytes = 1024 * 1024 * 1024;
 const builderScratchBytes = 512 * 1024 * 1024;
 
@@ -33,14 +33,22 @@ export function planRunCell(image: Digest, limits: RunLimits): CellPlan {
 }
 
 /** The plan for bundling one node package. */
-export function planBundleCell(image: Digest): CellPlan {
+export const planBundleCell = (image: Digest): CellPlan => planBuilderCell('bundle', image, 2);
+
+/** The plan for checking the types of one node package. */
+export const planTypesCell = (image: Digest): CellPlan => planBuilderCell('types', image, 2);
+
+/** The plan for running the tests of one node package, once. Author code runs on one core, as nodes do. */
+export const planTestsCell = (image: Digest): CellPlan => planBuilderCell('tests', image, 1);
+
+function planBuilderCell(role: CellRole, image: Digest, cpu: number): CellPlan {
   return cellPlanSchema.parse({
     schema: 'glovebox.cell-plan/1',
-    role: 'bundle' satisfies CellRole,
+    role,
     class: 'ns',
     image,
     limits: {
-      cpu: 2,
+      cpu,
       bootCpu,
       memoryBytes: builderMemoryBytes,
       pids: 64,

@@ -1,6 +1,7 @@
 /**
- * The control plane of a builder cell: the two requests to `control.invalid` that the builder makes over the channel
- * before it replaces itself by the bundler. What comes back is checked here: the builder has read hostile archives.
+ * The control plane of a builder cell: the two requests to `control.invalid` that it makes over the channel before it
+ * replaces itself by the bundler or the type checker, or runs the tests. What comes back is checked here: the builder has
+ * read hostile archives.
  *
  * The answer to `inputs` is a sequence of records: the length of a JSON header (4 bytes, little endian), the header (a
  * BuildInput), and, but for `end`, as many bytes of content as its `sizeBytes` says. `end` is the last one.
@@ -8,8 +9,27 @@
 export const buildControlPaths = {
   /** GET; the records described above. */
   inputs: '/inputs',
-  /** POST, exactly one; the body is an UnpackReport. 204: become the bundler. 409: there is nothing more to do. */
+  /** POST, exactly one; the body is an UnpackReport. 204: go on. 409: there is nothing more to do. */
   unpacked: '/unpacked',
+} as const;
+
+/** What a tests cell asks for after that, since it keeps the channel. */
+export const testControlPaths = {
+  /** GET, once; the answer is a TestJob. */
+  job: '/test-job',
+  /** POST, exactly one; the body is a TestResult. Nothing comes after it. */
+  result: '/test-result',
+} as const;
+
+/** What a tests cell may tell. Lengths are of texts, in UTF-16 code units. */
+export const testLimits = {
+  resultBytes: 4 * 1024 * 1024,
+  tests: 10_000,
+  nameLength: 500,
+  messageLength: 4000,
+  diagnostics: 10,
+  /** Files of the package after the tests: those that it has, and those that were added. */
+  files: 4096,
 } as const;
 
 /** Limits of a build. Bytes of content; the cell's plan has those of the process. */
@@ -68,6 +88,8 @@ export type BuildInput =
       path: string;
       name: string;
       version: string;
+      /** `development`: nothing of it gets into a bundle. Where a cell cannot have it, it is left out, which is no finding. */
+      use: 'node' | 'development';
       sizeBytes: number;
     }
   | { kind: 'end' };

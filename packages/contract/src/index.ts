@@ -28,4 +28,5 @@ export * from './release.ts';
 export * from './report.ts';
 export { packageRevision, sortedByBytes } from './revision.ts';
 export * from './run.ts';
+export * from './test-control.ts';
 export { formatDuration, formatSize, parseDuration, parseSize } from './units.ts';

@@ -1,3 +1,4 @@
+import { compilerOptions } from './compiler-options.ts';
 import { agentsText, readmeText } from './template-texts.ts';
 
 export interface TemplateOptions {
@@ -73,19 +74,7 @@ const packageJson = (id: string) => ({
 
 const tsconfig = {
   compilerOptions: {
-    target: 'ESNext',
-    module: 'NodeNext',
-    lib: ['ESNext'],
-    types: ['node'],
-    strict: true,
-    noUncheckedIndexedAccess: true,
-    exactOptionalPropertyTypes: true,
-    erasableSyntaxOnly: true,
-    verbatimModuleSyntax: true,
-    allowImportingTsExtensions: true,
-    resolveJsonModule: true,
-    skipLibCheck: true,
-    noEmit: true,
+    ...compilerOptions,
     paths: {
       '@glovebox/sdk': ['./.glovebox/types/index.d.ts'],
       '@glovebox/sdk/testing': ['./.glovebox/types/testing.d.ts'],

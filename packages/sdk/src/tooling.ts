@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { compilerOptions } from './compiler-options.ts';
 
 /** Compiled copies of this package have `.js` and `.d.ts` in place of the sources. */
 const compiled = import.meta.url.endsWith('.js');
@@ -17,7 +19,50 @@ const runtimeModules = [
   'primordials',
 ] as const;
 
-const read = (name: string): string => readFileSync(new URL(name, import.meta.url), 'utf8');
+const urlOf = (name: string): URL => new URL(name, import.meta.url);
+const read = (name: string): string => readFileSync(urlOf(name), 'utf8');
+const moduleFile = (name: string): string => `${name}.${codeExtension}`;
+
+/** Every file of which the texts below are made. */
+export function toolingSources(): string[] {
+  const declarations = ['api', 'testing-api'].map((name) => `${name}.${typesExtension}`);
+  return [...runtimeModules.map(moduleFile), ...declarations].map((name) => fileURLToPath(urlOf(name)));
+}
+
+/** The SDK, testing kit included, as the files of a package directory that needs nothing else. @returns path → text. */
+export function sdkPackage(): Map<string, string> {
+  const manifest = {
+    name: '@glovebox/sdk',
+    type: 'module',
+    exports: { '.': `./${moduleFile('index')}`, './testing': `./${moduleFile('testing')}` },
+  };
+  return new Map([
+    ['package.json', `${JSON.stringify(manifest)}\n`],
+    ...runtimeModules.map((name): [string, string] => [moduleFile(name), read(moduleFile(name))]),
+  ]);
+}
+
+/**
+ * The tsconfig.json by which validation checks types: an author's settings with everything that they leave to the package
+ * nailed down. It belongs outside of the package, and names all that it checks by absolute paths.
+ *
+ * @param places the package, the directory with `@types`, and the directory of `sdkTypeDeclarations`.
+ */
+export function typeCheckConfig(places: { tree: string; typePackages: string; sdkTypes: string }): string {
+  const config = {
+    compilerOptions: {
+      ...compilerOptions,
+      typeRoots: [`${places.typePackages}/@types`],
+      paths: {
+        '@glovebox/sdk': [`${places.sdkTypes}/index.d.ts`],
+        '@glovebox/sdk/testing': [`${places.sdkTypes}/testing.d.ts`],
+      },
+    },
+    include: [`${places.tree}/src`, `${places.tree}/test`],
+    exclude: [],
+  };
+  return `${JSON.stringify(config)}\n`;
+}
 
 /**
  * The text of the type declarations of `@glovebox/sdk` and `@glovebox/sdk/testing`. The second one imports the first as
@@ -50,8 +95,7 @@ export function sdkPackageFiles(): Map<string, string> {
     ['node_modules/@glovebox/sdk/index.js', linkTo('index')],
     ['node_modules/@glovebox/sdk/testing.js', linkTo('testing')],
   ]);
-  for (const name of runtimeModules)
-    files.set(`.glovebox/sdk/${name}.${codeExtension}`, read(`${name}.${codeExtension}`));
+  for (const name of runtimeModules) files.set(`.glovebox/sdk/${moduleFile(name)}`, read(moduleFile(name)));
   return files;
 }
 

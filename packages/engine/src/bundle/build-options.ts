@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import { cellPaths } from '@glovebox/cell';
+import { sdkName } from '../builder-cell/build-inputs.ts';
 import type { BuildRequest } from './esbuild-service.ts';
 import { esbuildVersion } from './esbuild-service.ts';
 
@@ -11,12 +12,10 @@ export interface BuilderLayout {
   sdk: string;
 }
 
-export const cellLayout: BuilderLayout = { tree: `${cellPaths.scratch}/src-tree`, sdk: cellPaths.sdk };
+export const cellLayout: BuilderLayout = { tree: cellPaths.tree, sdk: cellPaths.sdk };
 
 export const bundleEntry = 'src/index.ts';
 export const bundleFile = 'bundle.mjs';
-/** The one package that no lockfile can give another meaning. */
-export const sdkName = '@glovebox/sdk';
 
 /**
  * CommonJS inside an ES module needs a `require`: for built-ins, and for optional packages that are not there, which then

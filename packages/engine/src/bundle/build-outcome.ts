@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto';
-import type { Cell, CellEnd } from '@glovebox/cell';
+import type { CellEnd, CellFacts } from '@glovebox/cell';
 import { type Digest, type Finding, GloveboxError, type UnpackReport } from '@glovebox/contract';
 import { buildLimits } from '@glovebox/contract/build-limits';
-import { messageFinding, unpackFindings } from './build-findings.ts';
+import type { BuilderResult, BuilderStep } from '../builder-cell/builder-cell.ts';
+import { explainEnd } from '../builder-cell/explain-end.ts';
+import { unpackFindings } from '../builder-cell/unpack-findings.ts';
+import { printable } from '../printable.ts';
+import { messageFinding } from './build-findings.ts';
 import { type BuilderLayout, bundleFile } from './build-options.ts';
 import { checkBundleContent, parseMetafile } from './bundle-content.ts';
 import type { BundleRequest, BundleResult } from './bundle-node.ts';
 import type { BuildAnswer, ServiceFailure } from './esbuild-service.ts';
-import { printable } from './printable.ts';
 
 /** The longest answer that is taken from the bundler. Beyond it nothing is read. */
 export const maxAnswerBytes =
@@ -16,12 +19,8 @@ export const maxAnswerBytes =
 /** Messages of the bundler that are passed on. It is told to stop at as many, but it is a hostile cell that answers. */
 const maxMessages = 20;
 
-/** How the bundle step of a cell went. `ended`: the cell's output ended, so it is dying of something. */
-export type BuildOutcome =
-  | { kind: 'built'; answer: BuildAnswer; report: UnpackReport }
-  | { kind: 'refused'; report: UnpackReport }
-  | { kind: 'ended'; during: 'boot' | 'unpack' | 'bundle' }
-  | { kind: 'failed'; failure: Exclude<ServiceFailure, { kind: 'ended' }> };
+/** What the bundler gave. */
+export type Built = { answer: BuildAnswer } | { failure: Exclude<ServiceFailure, { kind: 'ended' }> };
 
 /**
  * What a builder cell's work comes to, once the cell is dead: a bundle, or findings for the package's author.
@@ -29,24 +28,20 @@ export type BuildOutcome =
  * @throws GloveboxError for what is nobody's doing but ours or the host's.
  */
 export function concludeBuild(
-  outcome: BuildOutcome,
-  cell: Cell,
-  end: CellEnd,
+  { outcome, end, facts, stderrText }: BuilderResult<Built>,
   request: BundleRequest,
   layout: BuilderLayout,
-  stderrText: string,
 ): BundleResult {
   if (outcome.kind === 'refused') return { ok: false, findings: unpackFindings(outcome.report) };
-  if (outcome.kind === 'ended') return { ok: false, findings: [explainEnd(outcome.during, end, stderrText)] };
-  if (outcome.kind === 'failed') return { ok: false, findings: [explainFailure(outcome.failure)] };
-  return readBundle(outcome.answer, outcome.report, cell, end, request, layout);
+  if (outcome.kind === 'ended') return { ok: false, findings: [explainBuildEnd(outcome.during, end, stderrText)] };
+  if ('failure' in outcome.value) return { ok: false, findings: [explainFailure(outcome.value.failure)] };
+  return readBundle(outcome.value.answer, outcome.report, { cellFacts: facts, end }, request, layout);
 }
 
 function readBundle(
   answer: BuildAnswer,
   report: UnpackReport,
-  cell: Cell,
-  end: CellEnd,
+  cell: { cellFacts: CellFacts; end: CellEnd },
   { pkg }: BundleRequest,
   layout: BuilderLayout,
 ): BundleResult {
@@ -86,8 +81,7 @@ function readBundle(
     warnings: answer.warnings
       .slice(0, maxMessages)
       .map((message) => messageFinding(message, 'warning', pkg.dependencies, layout)),
-    cellFacts: cell.facts,
-    end,
+    ...cell,
   };
 }
 
@@ -110,16 +104,13 @@ function explainFailure(failure: Exclude<ServiceFailure, { kind: 'ended' }>): Fi
   });
 }
 
-/**
- * Why a builder cell ended before it gave its answer. Running out of time or memory is the package's doing; everything else
- * is a defect or the host's, and is thrown.
- */
-function explainEnd(during: 'boot' | 'unpack' | 'bundle', end: CellEnd, stderrText: string): Finding {
-  if (end.error !== undefined) throw new GloveboxError(end.error.code, end.error);
-  if (end.cause === 'deadline' || end.cause === 'lifetime') {
+/** Why a builder cell ended before it gave its answer. Running out of time or memory is the package's doing. */
+function explainBuildEnd(during: BuilderStep, end: CellEnd, stderrText: string): Finding {
+  const why = explainEnd(during, end, stderrText);
+  if (why === 'time') {
     return finding('BUILD_TIMED_OUT', 'Bundling took too long and was stopped.', 'Use fewer or smaller dependencies.');
   }
-  if (end.cause === 'oom') {
+  if (why === 'memory') {
     return finding(
       'BUILD_OUT_OF_MEMORY',
       'The builder cell used all of its memory.',
@@ -127,13 +118,8 @@ function explainEnd(during: 'boot' | 'unpack' | 'bundle', end: CellEnd, stderrTe
     );
   }
   // A crash of the bundler that the author's source makes, again and again, is no fault of the host.
-  if (during === 'bundle' && /^fatal error: stack overflow$/m.test(stderrText)) {
+  if (during === 'work' && /^fatal error: stack overflow$/m.test(stderrText)) {
     return finding('BUILD_FAILED', 'The source is nested too deep for the bundler.', 'Nest less.');
   }
-  const how = end.exit.signal ?? `exit code ${end.exit.code}`;
-  const lines = stderrText.split('\n').filter((line) => line.trim() !== '');
-  const said = printable(lines.slice(0, 5).join(' '), 500);
-  throw new GloveboxError(during === 'boot' ? 'CELL_BOOT_FAILED' : 'CELL_LOST', {
-    message: `The builder cell ended (${end.cause}, ${how}) in its ${during} step${said === '' ? '.' : `: ${said}`}`,
-  });
+  throw why;
 }

@@ -4,9 +4,9 @@ import { type Finding, GloveboxError, type Json, parseJson } from '@glovebox/con
 import { buildLimits } from '@glovebox/contract/build-limits';
 import { z } from 'zod';
 import type { NodePackage } from '../ports.ts';
+import { printable } from '../printable.ts';
 import { fileTypeHint, supportedFileTypes } from './build-findings.ts';
 import { type BuilderLayout, bundleEntry, bundleFile, sdkPath } from './build-options.ts';
-import { printable } from './printable.ts';
 
 const importRecord = z.looseObject({ path: z.string(), kind: z.string(), external: z.boolean().optional() });
 const metafileSchema = z.looseObject({

@@ -1,7 +1,7 @@
 import { GloveboxError } from '@glovebox/contract';
 import { buildLimits } from '@glovebox/contract/build-limits';
+import { checkTree, tooMuch } from '../builder-cell/build-inputs.ts';
 import type { LockedPackage, PackageSource } from '../ports.ts';
-import { checkTree, tooMuch } from './build-inputs.ts';
 
 /** Downloads at a time. */
 const atOnce = 8;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { packageTgz, pax, type TarItem, tar, tgz } from '../../../../test/support/tar-writer.ts';
+import { mayBeBundled } from './kept-files.ts';
 import { SourceTree } from './source-tree.ts';
 
 let base: string;
@@ -19,15 +20,15 @@ const dep = (items: TarItem[], extra?: object) =>
   tgz([{ name: 'package/package.json', content: manifest(extra) }, ...items]);
 const file = (path: string, content: string | Buffer = 'x'): TarItem => ({ name: `package/${path}`, content });
 
-function unpack(...archives: [path: string, archive: Buffer, version?: string][]) {
-  const tree = new SourceTree(root);
-  for (const [path, bytes, version = '1.0.0'] of archives) {
+function unpack(...archives: [path: string, archive: Buffer, version?: string, use?: 'development'][]) {
+  const tree = new SourceTree(root, mayBeBundled);
+  for (const [path, bytes, version = '1.0.0', use = 'node'] of archives) {
     const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
-    tree.addPackage({ kind: 'package', path, name, version, sizeBytes: bytes.length }, bytes);
+    tree.addPackage({ kind: 'package', path, name, version, use, sizeBytes: bytes.length }, bytes);
   }
   return tree.finish();
 }
-const written = () => readdirSync(root, { recursive: true }).sort();
+const written = () => readdirSync(root, { recursive: true, encoding: 'utf8' }).sort();
 
 describe('a dependency', () => {
   it('is unpacked without its root directory, with normal modes', () => {
@@ -111,6 +112,22 @@ describe('a dependency', () => {
     ]);
   });
 
+  it.each(refusals)('with %s is left out where it is there for development alone', (_what, items, extra) => {
+    const report = unpack(
+      ['node_modules/dep', dep(items, extra), '1.0.0', 'development'],
+      ['node_modules/far', packageTgz('far', '1.0.0', { 'index.js': '' }), '1.0.0', 'development'],
+    );
+    expect(report).toMatchObject({ findings: [], packages: 2 });
+    expect(written()).toContain('node_modules/far/index.js');
+    // What it needs may have been left out too, and may not matter.
+    expect(written().includes('node_modules/dep')).toBe('dependencies' in extra);
+  });
+
+  it('is refused as an archive although it is there for development alone', () => {
+    const report = unpack(['node_modules/dep', Buffer.from('x'), '1.0.0', 'development']);
+    expect(report.findings).toMatchObject([{ rule: 'ARCHIVE_REFUSED', package: 'node_modules/dep' }]);
+  });
+
   it('may have scripts that installing does not run, and dependencies where Node.js finds them', () => {
     const extra = {
       scripts: { prepare: 'x', test: 'y' },
@@ -185,7 +202,7 @@ function randomish(): string {
 
 describe('a file of the author', () => {
   const add = (path: string, content: string | Buffer = 'x') => {
-    const tree = new SourceTree(root);
+    const tree = new SourceTree(root, mayBeBundled);
     const bytes = Buffer.from(content);
     tree.addFile({ kind: 'file', path, sizeBytes: bytes.length }, bytes);
     return tree.finish();

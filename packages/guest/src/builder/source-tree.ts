@@ -8,25 +8,20 @@ import { readPackageArchive } from './package-archive.ts';
 import { inspectPackageJson, isReachable } from './package-json.ts';
 import { archiveRefusal, Refusal } from './refusal.ts';
 
-/**
- * Whether the bundler has a use for a file of a dependency. Declarations and documents are half of what packages bring.
- * Source maps must not be there: a package could claim by them that its code is the author's.
- */
-function mayBeBundled(path: string): boolean {
-  return !/\.(?:d\.[cm]?ts|map|md|markdown|flow)$/i.test(path);
-}
-
 type FileInput = Extract<BuildInput, { kind: 'file' }>;
 type PackageInput = Extract<BuildInput, { kind: 'package' }>;
 
 /**
- * The directory that the bundler reads: the author's files and the unpacked dependencies, every one of them written here as
- * a regular file, so that no link and no special file can be in it.
+ * The directory that a builder cell works on: the author's files and the unpacked dependencies, every one of them written
+ * here as a regular file, so that no link and no special file can be in it.
  *
- * What is refused becomes a finding and is not written; everything else is, so that one build names all that is wrong.
+ * What is refused becomes a finding and is not written; everything else is, so that one build names all that is wrong. A
+ * package that is there for development alone, and that a cell cannot have, is left out without a finding: authors may use
+ * it at home. An archive that is not well-formed is a finding in any case.
  */
 export class SourceTree {
   readonly #root: string;
+  readonly #keeps: (path: string) => boolean;
   readonly #authorPaths = new PathSet();
   readonly #packagePaths = new Set<string>();
   readonly #needs: { path: string; needs: string[] }[] = [];
@@ -41,9 +36,13 @@ export class SourceTree {
     webAssembly: [],
   };
 
-  /** @param root an absolute path; it is made, and must not exist. */
-  constructor(root: string) {
+  /**
+   * @param root an absolute path; it is made, and must not exist.
+   * @param keeps which files of dependencies are written, by their path in the package.
+   */
+  constructor(root: string, keeps: (path: string) => boolean) {
     this.#root = root;
+    this.#keeps = keeps;
     mkdirSync(root, { mode: 0o755 });
   }
 
@@ -100,16 +99,18 @@ export class SourceTree {
   #unpack(input: PackageInput, archive: Buffer): void {
     const unpacked = readPackageArchive(archive);
     const { refusals, needs } = inspectPackageJson(unpacked, input);
-    for (const refusal of [...unpacked.refusals, ...refusals]) this.#find(refusal, input.path);
-    this.#needs.push({ path: input.path, needs });
+    if (input.use === 'node') {
+      for (const refusal of [...unpacked.refusals, ...refusals]) this.#find(refusal, input.path);
+      this.#needs.push({ path: input.path, needs });
+    }
     let bytes = 0;
     for (const file of unpacked.files) bytes += file.bytes.length;
     this.#account(unpacked.entries, bytes);
-    for (const path of unpacked.webAssembly) this.#noteWebAssembly(`${input.path}/${path}`);
+    if (input.use === 'node') for (const path of unpacked.webAssembly) this.#noteWebAssembly(`${input.path}/${path}`);
     // A refused package ends the build: writing it would only take room.
     if (unpacked.refusals.length + refusals.length > 0) return;
     for (const file of unpacked.files) {
-      if (mayBeBundled(file.path)) this.#write(`${input.path}/${file.path}`, file.bytes, file.executable);
+      if (this.#keeps(file.path)) this.#write(`${input.path}/${file.path}`, file.bytes, file.executable);
     }
   }
 

@@ -70,7 +70,7 @@ function write(failure: Failure, share: number): string {
   return `${text}}`;
 }
 
-function messageOf(thrown: unknown): string {
+export function messageOf(thrown: unknown): string {
   const isObject = (typeof thrown === 'object' && thrown !== null) || typeof thrown === 'function';
   if (!isObject)
     return `${typeof thrown === 'string' ? 'A string' : 'A value that is no Error'} was thrown: ${encodeForLog(thrown)}`;
@@ -115,7 +115,7 @@ function isScratchFull(thrown: unknown): boolean {
   return false;
 }
 
-function property(value: unknown, key: string | symbol): unknown {
+export function property(value: unknown, key: string | symbol): unknown {
   try {
     return (value as Record<string | symbol, unknown>)[key];
   } catch {

@@ -15,7 +15,16 @@ function connect(): { client: ChannelClient; control: BuildChannel } {
       ['package.json', Buffer.from('{}')],
       ['empty', new Uint8Array()],
     ]),
-    packages: [{ path: 'node_modules/a', name: 'a', version: '1.0.0', integrity: 'i', bytes: Buffer.from('archive') }],
+    packages: [
+      {
+        path: 'node_modules/a',
+        name: 'a',
+        version: '1.0.0',
+        integrity: 'i',
+        use: 'node',
+        bytes: Buffer.from('archive'),
+      },
+    ],
   });
   const server = serveChannel(outside, (stream) => control.accept(stream));
   const client = connectClient(inside);
@@ -50,7 +59,7 @@ describe('the requests of a builder', () => {
     expect(records).toEqual([
       [{ kind: 'file', path: 'package.json', sizeBytes: 2 }, '{}'],
       [{ kind: 'file', path: 'empty', sizeBytes: 0 }, ''],
-      [{ kind: 'package', path: 'node_modules/a', name: 'a', version: '1.0.0', sizeBytes: 7 }, 'archive'],
+      [{ kind: 'package', path: 'node_modules/a', name: 'a', version: '1.0.0', use: 'node', sizeBytes: 7 }, 'archive'],
       [{ kind: 'end' }, ''],
     ]);
     expect((await call(client, 'POST', '/unpacked', JSON.stringify(report))).status).toBe(204);

@@ -13,8 +13,16 @@ import type { LockedPackage } from '../ports.ts';
 
 export interface BuildInputs {
   files: ReadonlyMap<string, Uint8Array>;
-  packages: readonly (LockedPackage & { bytes: Uint8Array })[];
+  packages: readonly InputPackage[];
 }
+
+export interface InputPackage extends LockedPackage {
+  use: 'node' | 'development';
+  bytes: Uint8Array;
+}
+
+/** Answers a request that comes after the report. @throws GloveboxError for one that must not come. */
+export type ServeMore = (stream: ServerStream) => Promise<void>;
 
 /**
  * The host's side of a builder cell's two requests: it sends the inputs once and takes one report.
@@ -25,10 +33,12 @@ export interface BuildInputs {
 export class BuildChannel {
   readonly #inputs: BuildInputs;
   readonly #report = Promise.withResolvers<UnpackReport>();
+  readonly #more: ServeMore | undefined;
   #phase: 'booting' | 'sending' | 'reported' = 'booting';
 
-  constructor(inputs: BuildInputs) {
+  constructor(inputs: BuildInputs, more?: ServeMore) {
     this.#inputs = inputs;
+    this.#more = more;
     // Who awaits the report may have left already.
     this.#report.promise.catch(() => {});
   }
@@ -63,6 +73,7 @@ export class BuildChannel {
       this.#phase = 'reported';
       return this.#take(stream);
     }
+    if (this.#phase === 'reported' && this.#more !== undefined) return this.#more(stream);
     throw corrupted('it made a request that is not expected of it');
   }
 
@@ -71,8 +82,8 @@ export class BuildChannel {
     for (const [path, bytes] of this.#inputs.files) {
       await sendRecord(stream, { kind: 'file', path, sizeBytes: bytes.byteLength }, bytes);
     }
-    for (const { path, name, version, bytes } of this.#inputs.packages) {
-      await sendRecord(stream, { kind: 'package', path, name, version, sizeBytes: bytes.byteLength }, bytes);
+    for (const { path, name, version, use, bytes } of this.#inputs.packages) {
+      await sendRecord(stream, { kind: 'package', path, name, version, use, sizeBytes: bytes.byteLength }, bytes);
     }
     await sendRecord(stream, { kind: 'end' });
     stream.end();
@@ -98,6 +109,6 @@ async function sendRecord(stream: ServerStream, input: BuildInput, bytes?: Uint8
   if (bytes !== undefined && bytes.byteLength > 0) await stream.write(bytes);
 }
 
-function corrupted(what: string): GloveboxError {
+export function corrupted(what: string): GloveboxError {
   return new GloveboxError('CHANNEL_CORRUPTED', { message: `The builder cell was stopped: ${what}.` });
 }

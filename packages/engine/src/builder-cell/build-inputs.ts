@@ -1,11 +1,29 @@
 import type { Finding } from '@glovebox/contract';
 import { buildLimits } from '@glovebox/contract/build-limits';
-import type { LockedPackage } from '../ports.ts';
-import { sdkName } from './build-options.ts';
-import type { BundleRequest } from './bundle-node.ts';
+import type { LockedPackage, NodePackage } from '../ports.ts';
+import type { BuildInputs } from './build-channel.ts';
+
+/** The one package that no lockfile can give another meaning. */
+export const sdkName = '@glovebox/sdk';
+
+/** A node package with the archives of packages that a builder cell is to have. */
+export interface PackageWithArchives {
+  pkg: Pick<NodePackage, 'files' | 'dependencies'>;
+  /** Those of `pkg.dependencies`, and where it says so of `devDependencies`. */
+  tarballs: readonly (LockedPackage & { bytes: Uint8Array })[];
+}
+
+/** What a cell gets. An archive that is not in `pkg.dependencies` is there for development alone. */
+export function inputsOf({ pkg, tarballs }: PackageWithArchives): BuildInputs {
+  const paths = new Set(pkg.dependencies.map(({ path }) => path));
+  return {
+    files: pkg.files,
+    packages: tarballs.map((tarball) => ({ ...tarball, use: paths.has(tarball.path) ? 'node' : 'development' })),
+  };
+}
 
 /** What can be said before a cell is booted: limits, and packages that stand in for what is not theirs. */
-export function checkInputs({ pkg, tarballs }: BundleRequest): Finding[] {
+export function checkInputs({ pkg, tarballs }: PackageWithArchives): Finding[] {
   const findings: Finding[] = [];
   let authorBytes = 0;
   for (const bytes of pkg.files.values()) authorBytes += bytes.byteLength;

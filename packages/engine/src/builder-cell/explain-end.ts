@@ -1,0 +1,30 @@
+import type { CellEnd } from '@glovebox/cell';
+import { GloveboxError } from '@glovebox/contract';
+import { printable } from '../printable.ts';
+import type { BuilderStep } from './builder-cell.ts';
+
+/**
+ * Why a builder cell ended before it was done. Running out of time or memory is the doing of what it was given; all else
+ * comes as the error to throw, unless the caller knows better.
+ *
+ * @throws GloveboxError for what the driver could not do.
+ */
+export function explainEnd(during: BuilderStep, end: CellEnd, stderrText: string): 'time' | 'memory' | GloveboxError {
+  if (end.error !== undefined) throw new GloveboxError(end.error.code, end.error);
+  if (end.cause === 'deadline' || end.cause === 'lifetime') return 'time';
+  if (end.cause === 'oom') return 'memory';
+  const said = firstLines(stderrText);
+  return new GloveboxError(during === 'boot' ? 'CELL_BOOT_FAILED' : 'CELL_LOST', {
+    message: `The builder cell ended (${end.cause}, ${howItEnded(end)}) in its ${during} step${said === '' ? '.' : `: ${said}`}`,
+  });
+}
+
+export function howItEnded({ exit }: CellEnd): string {
+  return exit.signal ?? `exit code ${exit.code}`;
+}
+
+/** The first lines of what a cell printed, on one line. */
+export function firstLines(text: string): string {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return printable(lines.slice(0, 5).join(' '), 500);
+}

@@ -1,0 +1,55 @@
+import { Socket } from 'node:net';
+import { connectClient } from '@glovebox/channel';
+import { SourceTree } from './source-tree.ts';
+import { unpackInputs } from './unpacking.ts';
+
+/** A static program that works on the unpacked tree. */
+export interface Tool {
+  program: string;
+  argv: string[];
+  /** Where the inputs are unpacked to, and which files of dependencies the tool can have a use for. */
+  tree: string;
+  keeps: (path: string) => boolean;
+}
+
+/**
+ * A tool's whole environment. Without GOMAXPROCS Go would start threads for each core of the host, and run into the
+ * cell's pids limit; with GOMEMLIMIT it collects garbage before the cell's memory is used up.
+ */
+const environment = {
+  HOME: '/tmp',
+  LANG: 'C.UTF-8',
+  TMPDIR: '/tmp',
+  TZ: 'UTC',
+  GOMAXPROCS: '2',
+  GOMEMLIMIT: '640MiB',
+};
+
+const channelFd = 3;
+
+/**
+ * All that happens in a cell whose work a tool does: unpack the inputs over the channel, tell the host what was found, and
+ * become the tool. No author or dependency code runs in such a cell, nothing is forked, nothing is exec'ed into it.
+ *
+ * Fds 0 and 1 are not touched: they are the tool's. Never returns where all goes well.
+ */
+export async function becomeTool(tool: Tool): Promise<void> {
+  const transport = new Socket({ fd: channelFd, readable: true, writable: true });
+  const client = connectClient(transport);
+  const proceed = await unpackInputs(client, new SourceTree(tool.tree, tool.keeps));
+  if (!proceed) process.exit(0);
+  client.close();
+  await closed(transport);
+  // A warning that execve is experimental would be all that stderr has.
+  process.removeAllListeners('warning');
+  process.execve?.(tool.program, tool.argv, environment);
+}
+
+/** The tool must not inherit the channel. */
+function closed(transport: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    if (transport.closed) resolve();
+    else transport.once('close', () => resolve());
+    transport.destroy();
+  });
+}
