@@ -1,11 +1,11 @@
-import { loadArtifact, readAttestations } from '@glovebox/artifact';
-import { type Descriptor, GloveboxError, idPatterns, refNameAnnotation } from '@glovebox/contract';
+import { loadArtifact, type ReadBlob, readAttestations } from '@glovebox/artifact';
+import { type Descriptor, GloveboxError, type OciIndex, refNameAnnotation } from '@glovebox/contract';
 import type { ArtifactStore } from '@glovebox/engine';
 import { layoutPaths, prepareLayout, readBlob, writeBlobs } from './blob-files.ts';
 import { onDisk } from './disk-errors.ts';
 import { exportLayout } from './export-layout.ts';
 import { createIndexReader, findArtifact, updateLayoutIndex, withReferrers } from './layout-index.ts';
-import { asReferrer, describeArtifact } from './referrer.ts';
+import { asReferrer, describeArtifact, type Referrer } from './referrer.ts';
 import { inTurn } from './turn.ts';
 
 /**
@@ -18,28 +18,32 @@ import { inTurn } from './turn.ts';
 export function createArtifactStore(dir: string): ArtifactStore {
   const paths = layoutPaths(dir);
   const currentIndex = createIndexReader(paths);
-  const read = readBlob(paths);
+  const readAny = readBlob(paths);
+  /** Of what the index leads to: it is not absent but lost. */
+  const read: ReadBlob = async (digest, maxBytes) => {
+    const bytes = await readAny(digest, maxBytes);
+    if (bytes !== undefined) return bytes;
+    throw new GloveboxError('ARTIFACT_CORRUPTED', {
+      message: `The blob ${digest} is missing.`,
+      details: { blob: digest },
+    });
+  };
 
-  async function requireArtifact(digest: string): Promise<Descriptor> {
-    const found = idPatterns.digest.test(digest) ? findArtifact(await currentIndex(), digest) : undefined;
-    if (found !== undefined) return found;
+  async function requireArtifact(digest: string): Promise<{ descriptor: Descriptor; index: OciIndex }> {
+    const index = await onDisk(dir, currentIndex);
+    const descriptor = findArtifact(index, digest);
+    if (descriptor !== undefined) return { descriptor, index };
     throw new GloveboxError('NOT_FOUND', { message: `There is no artifact ${digest.slice(0, 80)}.` });
   }
 
   async function attestations(digest: string): Promise<string[]> {
-    await requireArtifact(digest);
-    const envelopes = await readAttestations(digest, await currentIndex(), read);
+    const { index } = await requireArtifact(digest);
+    const envelopes = await readAttestations(digest, index, read);
     return envelopes.map((bytes) => Buffer.from(bytes).toString('utf8'));
   }
 
   const changeIndex = (change: Parameters<typeof updateLayoutIndex>[1]): Promise<void> =>
     inTurn(paths.claims, () => updateLayoutIndex(paths, change));
-
-  async function addReferrers(subject: Descriptor, envelopeTexts: readonly string[]): Promise<Descriptor[]> {
-    const referrers = envelopeTexts.map((text) => asReferrer(subject, text));
-    await writeBlobs(paths, new Map(referrers.flatMap(({ blobs }) => [...blobs])));
-    return referrers.map(({ descriptor }) => descriptor);
-  }
 
   return {
     async put(artifact) {
@@ -49,48 +53,45 @@ export function createArtifactStore(dir: string): ArtifactStore {
       await onDisk(dir, async () => {
         await prepareLayout(paths);
         const subject = describeArtifact(artifact.manifest, artifact.digest);
-        const added = await addReferrers(subject, artifact.attestations);
-        await writeBlobs(paths, artifact.blobs);
+        const referrers = artifact.attestations.map((text) => asReferrer(subject, text));
+        await writeBlobs(paths, new Map([...artifact.blobs, ...blobsOf(referrers)]));
         // Last: where the index is made again from the blobs, a manifest stands for all that it came with.
         await writeBlobs(paths, new Map([[artifact.digest, artifact.manifest]]));
         await changeIndex((index) => {
           const isThere = findArtifact(index, artifact.digest) !== undefined;
           const named = isThere ? index : { ...index, manifests: [...index.manifests, subject] };
-          return withReferrers(paths, named, artifact.digest, added);
+          return withReferrers(paths, named, artifact.digest, referrers);
         });
       });
     },
 
     async load(digest) {
       await requireArtifact(digest);
-      const loaded = await loadArtifact(digest, read).catch((error: unknown) => {
-        // The index names it, so it is not absent but lost.
-        throw GloveboxError.is(error, 'NOT_FOUND') ? lost(digest) : error;
-      });
-      return loaded;
+      return loadArtifact(digest, read);
     },
 
     attestations,
 
     async attest(digest, envelopeTexts) {
-      const subject = await requireArtifact(digest);
+      const { descriptor } = await requireArtifact(digest);
+      const referrers = envelopeTexts.map((text) => asReferrer(descriptor, text));
       await onDisk(dir, async () => {
         await prepareLayout(paths);
-        const added = await addReferrers(subject, envelopeTexts);
-        await changeIndex((index) => withReferrers(paths, index, digest, added));
+        await writeBlobs(paths, blobsOf(referrers));
+        await changeIndex((index) => withReferrers(paths, index, digest, referrers));
       });
     },
 
     async name(digest, refName) {
       // Under such names the layout itself finds things.
       if (/^sha256[:-]/.test(refName)) throw new GloveboxError('INTERNAL', { message: 'that name is not free' });
-      const { mediaType, size, artifactType } = await requireArtifact(digest);
-      const descriptor = { mediaType, digest, size, artifactType, annotations: { [refNameAnnotation]: refName } };
+      const { descriptor } = await requireArtifact(digest);
+      const named = { ...descriptor, annotations: { [refNameAnnotation]: refName } };
       await onDisk(dir, async () => {
         await prepareLayout(paths);
         await changeIndex((index) => {
           const others = index.manifests.filter(({ annotations }) => annotations?.[refNameAnnotation] !== refName);
-          return { ...index, manifests: [...others, descriptor] };
+          return { ...index, manifests: [...others, named] };
         });
       });
     },
@@ -101,5 +102,5 @@ export function createArtifactStore(dir: string): ArtifactStore {
   };
 }
 
-const lost = (digest: string): GloveboxError =>
-  new GloveboxError('ARTIFACT_CORRUPTED', { message: `The manifest ${digest} is missing.`, details: { blob: digest } });
+const blobsOf = (referrers: readonly Referrer[]): Map<string, Uint8Array> =>
+  new Map(referrers.flatMap(({ blobs }) => [...blobs]));

@@ -1,10 +1,11 @@
 import { constants } from 'node:fs';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { link, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ReadBlob } from '@glovebox/artifact';
 import { GloveboxError, idPatterns } from '@glovebox/contract';
 import { removeAbandoned, stagedName } from '@glovebox/engine/staging';
-import { isMissing } from './disk-errors.ts';
+import { isMissing, isTaken } from './disk-errors.ts';
+import { emptyIndex, encodeIndex, layoutMarker } from './referrer.ts';
 
 export interface LayoutPaths {
   dir: string;
@@ -33,12 +34,23 @@ export async function prepareLayout(paths: LayoutPaths): Promise<void> {
   await mkdir(paths.staging, { recursive: true, mode: 0o700 });
   removeAbandoned(paths.staging);
   if (made === undefined && (await isFile(paths.marker))) return;
-  await writeWhole(paths, paths.marker, Buffer.from('{"imageLayoutVersion":"1.0.0"}'));
+  await writeWhole(paths, paths.marker, layoutMarker);
+  // Only for who made the directory, and never over one that another writer has put there meanwhile.
+  if (made !== undefined) await writeWhole(paths, paths.index, encodeIndex(emptyIndex), link);
   for (const dir of [dirname(paths.blobs), paths.dir, dirname(paths.dir)]) await syncDirectory(dir);
 }
 
-/** Write a file, whole or not at all, in the place of whatever has its name. It lasts once its directory is synced. */
-export async function writeWhole({ staging }: LayoutPaths, path: string, bytes: Uint8Array): Promise<void> {
+/**
+ * Write a file, whole or not at all. It lasts once its directory is synced.
+ *
+ * @param place puts it in the place of whatever has its name; `link` leaves alone what is there.
+ */
+export async function writeWhole(
+  { staging }: LayoutPaths,
+  path: string,
+  bytes: Uint8Array,
+  place: typeof rename = rename,
+): Promise<void> {
   const staged = join(staging, stagedName());
   try {
     const handle = await open(staged, 'wx', 0o600);
@@ -48,10 +60,11 @@ export async function writeWhole({ staging }: LayoutPaths, path: string, bytes: 
     } finally {
       await handle.close();
     }
-    await rename(staged, path);
-  } catch (error) {
+    await place(staged, path).catch((error: unknown) => {
+      if (!isTaken(error)) throw error;
+    });
+  } finally {
     await rm(staged, { force: true });
-    throw error;
   }
 }
 

@@ -27,6 +27,8 @@ function asDiskError(thrown: unknown, dir: string): unknown {
   }
 }
 
+export const isTaken = (thrown: unknown): boolean => codeOf(thrown) === 'EEXIST';
+
 export const isMissing = (thrown: unknown): boolean => codeOf(thrown) === 'ENOENT';
 
 /** What is there is a link, a pipe without a reader, a device, or too large: no file of ours. */

@@ -1,6 +1,6 @@
 import { loadArtifact, type ReadBlob, tarEnd, tarHeader, tarPadding } from '@glovebox/artifact';
 import { artifactLimits, artifactMediaTypes, GloveboxError } from '@glovebox/contract';
-import { asReferrer, describeArtifact, encodeIndex, listReferrers } from './referrer.ts';
+import { asReferrer, describeArtifact, encodeIndex, layoutMarker, listReferrers } from './referrer.ts';
 
 /**
  * A tar of an OCI image layout with one artifact and its attestations, the same bytes for the same ones.
@@ -35,7 +35,7 @@ export async function* exportLayout(
   );
   const isAttested = referrers.length > 0;
   if (isAttested) blobs.set(list.descriptor.digest, list.bytes);
-  yield* tarFile('oci-layout', Buffer.from('{"imageLayoutVersion":"1.0.0"}'));
+  yield* tarFile('oci-layout', layoutMarker);
   yield* tarFile(
     'index.json',
     encodeIndex({

@@ -11,12 +11,10 @@ import {
 } from '@glovebox/contract';
 import { type LayoutPaths, readBlob, readFileUpTo, syncDirectory, writeBlobs, writeWhole } from './blob-files.ts';
 import { isMissing, isOtherKind } from './disk-errors.ts';
-import { describeArtifact, encodeIndex, listReferrers } from './referrer.ts';
+import { describeArtifact, emptyIndex, encodeIndex, listReferrers, type Referrer } from './referrer.ts';
 
 /** index.json of a layout with some hundred thousand artifacts. */
 const maxIndexBytes = 128 * 1024 * 1024;
-
-const emptyIndex: OciIndex = { schemaVersion: 2, mediaType: artifactMediaTypes.index, manifests: [] };
 
 /** What index.json says, or what it should. */
 interface FoundIndex {
@@ -84,17 +82,17 @@ export async function withReferrers(
   paths: LayoutPaths,
   index: OciIndex,
   digest: string,
-  added: readonly Descriptor[],
+  added: readonly Referrer[],
 ): Promise<OciIndex> {
   if (added.length === 0) return index;
   const tag = referrersTag(digest);
   const isList = (descriptor: Descriptor): boolean => descriptor.annotations?.[refNameAnnotation] === tag;
   const old = index.manifests.find(isList);
   const before = old === undefined ? await strays(paths, index, digest) : await readList(paths, old, digest);
-  const all = new Map([...before, ...added].map((descriptor) => [descriptor.digest, descriptor]));
+  const all = new Map([...before, ...added.map(({ descriptor }) => descriptor)].map((one) => [one.digest, one]));
   const list = listReferrers(digest, [...all.values()]);
-  if (list.descriptor.digest === old?.digest) return index;
   await writeBlobs(paths, new Map([[list.descriptor.digest, list.bytes]]));
+  if (list.descriptor.digest === old?.digest) return index;
   const others = index.manifests.filter((descriptor) => !isList(descriptor) && !all.has(descriptor.digest));
   return { ...index, manifests: [...others, list.descriptor] };
 }

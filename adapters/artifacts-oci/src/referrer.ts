@@ -51,3 +51,8 @@ export function describeArtifact(manifest: Uint8Array, refName: string): Descrip
 }
 
 export const encodeIndex = (index: OciIndex): Uint8Array => Buffer.from(JSON.stringify(index));
+
+export const emptyIndex: OciIndex = { schemaVersion: 2, mediaType: artifactMediaTypes.index, manifests: [] };
+
+/** What oci-layout holds. */
+export const layoutMarker: Uint8Array = Buffer.from('{"imageLayoutVersion":"1.0.0"}');

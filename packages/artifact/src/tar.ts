@@ -39,8 +39,6 @@ function ustar(name: string, type: '0' | 'x', sizeBytes: number): Buffer {
   octal(0, 136, 11);
   header.write(type, 156, 'latin1');
   header.write('ustar\x0000', 257, 'latin1');
-  octal(0, 329, 7);
-  octal(0, 337, 7);
   header.fill(' ', 148, 156);
   const sum = header.reduce((total, byte) => total + byte, 0);
   header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
