@@ -49,6 +49,17 @@ export {
 export { runTrial, type TrialEvents, type TrialRequest, type TrialResult, type TrialSource } from './run-trial.ts';
 export { type RunValues, valueLimits } from './run-values.ts';
 export { createCheckCache } from './validate/check-cache.ts';
+export { checkTests } from './validate/check-tests.ts';
+export { checkTypes } from './validate/check-types.ts';
+export type { CheckEvent } from './validate/checklist.ts';
 export { type Fixture, type FixtureVerdict, judgeFixture, readFixture } from './validate/fixture.ts';
+export type { CheckOutcome } from './validate/outcome.ts';
+export { type PutDraft, type PutDraftRequest, putDraft } from './validate/put-draft.ts';
 export { reportToSarif } from './validate/sarif.ts';
+export {
+  type Validated,
+  type ValidateRequest,
+  type ValidationEvents,
+  validateDraft,
+} from './validate/validate-draft.ts';
 export { verifyRun } from './verify-run.ts';

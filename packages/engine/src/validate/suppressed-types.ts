@@ -7,18 +7,21 @@ const typescriptFile = /\.(?:ts|tsx|mts|cts)$/i;
 const blank = /[\s\u0085\u200b\ufeff]/;
 const lineEnd = /[\n\r\u2028\u2029]/;
 
+/** In a line comment, from its start. A mark after it, as in `@ts-nocheck: why`, changes nothing. */
+const directive = /^\/\/\/?\s*@ts-nocheck(?!\w)/i;
+
 /**
  * A finding for every TypeScript file that switches its own check off. All files count, wherever they lie: what src imports
  * is part of the program.
  *
- * `@ts-nocheck` counts for TypeScript only in a line comment before the first token; this takes a block comment for one as
- * well. One pass over the head of each file, nothing is parsed.
+ * TypeScript obeys `@ts-nocheck` in a line comment before the first token, and nowhere else. One pass over the head of each
+ * file; nothing is parsed.
  */
 export function suppressedTypes(files: ReadonlyMap<string, Uint8Array>): Finding[] {
   const findings: Finding[] = [];
   for (const [path, bytes] of files) {
     if (!typescriptFile.test(path)) continue;
-    const line = noCheckLine(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
+    const line = noCheckLine(decode(bytes));
     if (line === undefined) continue;
     findings.push({
       rule: 'TYPES_SUPPRESSED',
@@ -31,22 +34,29 @@ export function suppressedTypes(files: ReadonlyMap<string, Uint8Array>): Finding
   return findings;
 }
 
-/** The line of the directive in the comments at the head of a text; undefined when there is none. */
-function noCheckLine(text: string): number | undefined {
-  let at = text.startsWith('#!') || text.startsWith('\ufeff#!') ? endOfLine(text, 0) : 0;
-  for (;;) {
-    while (at < text.length && blank.test(text.charAt(at))) at++;
-    const isBlock = text.startsWith('/*', at);
-    if (!isBlock && !text.startsWith('//', at)) return undefined;
-    const close = isBlock ? text.indexOf('*/', at + 2) : endOfLine(text, at);
-    const end = close === -1 ? text.length : close;
-    const found = directive.exec(text.slice(at, end));
-    if (found !== null) return lineOf(text, at + found.index);
-    at = isBlock ? end + 2 : end;
-  }
+/** As TypeScript reads a file: by its byte order mark, else as UTF-8. */
+function decode(bytes: Uint8Array): string {
+  const mark = (bytes[0] ?? 0) * 256 + (bytes[1] ?? 0);
+  const encoding = mark === 0xfffe ? 'utf-16le' : mark === 0xfeff ? 'utf-16be' : 'utf-8';
+  return new TextDecoder(encoding).decode(bytes);
 }
 
-const directive = /@ts-nocheck(?![\w-])/i;
+/** The line of the directive in the comments at the head of a text; undefined when there is none. */
+function noCheckLine(text: string): number | undefined {
+  let at = text.startsWith('#!') ? endOfLine(text, 0) : 0;
+  for (;;) {
+    while (at < text.length && blank.test(text.charAt(at))) at++;
+    if (text.startsWith('/*', at)) {
+      const close = text.indexOf('*/', at + 2);
+      if (close === -1) return undefined;
+      at = close + 2;
+    } else if (text.startsWith('//', at)) {
+      const end = endOfLine(text, at);
+      if (directive.test(text.slice(at, end))) return lineOf(text, at);
+      at = end;
+    } else return undefined;
+  }
+}
 
 function endOfLine(text: string, from: number): number {
   let at = from;
@@ -54,8 +64,7 @@ function endOfLine(text: string, from: number): number {
   return at;
 }
 
+/** As editors count: a line feed, or a carriage return without one, ends a line. */
 function lineOf(text: string, offset: number): number {
-  let line = 1;
-  for (let at = text.indexOf('\n'); at !== -1 && at < offset; at = text.indexOf('\n', at + 1)) line++;
-  return line;
+  return text.slice(0, offset).split(/\r\n?|\n/).length;
 }

@@ -1,0 +1,90 @@
+import type { Digest } from '@glovebox/contract';
+import type { Tarball } from '../bundle/restore-dependencies.ts';
+import type { Engine } from '../engine.ts';
+import type { NodePackage } from '../ports.ts';
+import { type CellWork, findKnown, type Known, performCellChecks } from './cell-checks.ts';
+import type { CheckedBuild } from './check-build.ts';
+import type { CheckEnd, Checklist } from './checklist.ts';
+import { fetchLocked } from './fetch-locked.ts';
+import { SharedJudge } from './shared-judge.ts';
+import { readStatics } from './static-checks.ts';
+import { cellChecks, keepVerdict } from './verdicts.ts';
+
+/** The images that a validation works with: the same from its beginning to its end. */
+export interface ValidationImages {
+  runtime: Digest;
+  builder: Digest;
+}
+
+export interface CheckedDraft {
+  project: string;
+  files: ReadonlyMap<string, Uint8Array>;
+  revision: string;
+}
+
+/** What a release would be made of; there when the build has passed, whatever else has not. */
+export interface CheckedPackage {
+  pkg: NodePackage;
+  built: NonNullable<CheckedBuild['built']>;
+}
+
+/**
+ * Perform all checks of a draft. Those that read come first, and nothing boots unless they pass; the rest goes side by
+ * side, each in cells of its own. A check that has passed over the same bytes before is not done again. How each went is in
+ * the checklist.
+ *
+ * Resolves only when every cell is dead. @throws what is a defect of ours.
+ */
+export async function runChecks(
+  engine: Engine,
+  draft: CheckedDraft,
+  images: ValidationImages,
+  checklist: Checklist,
+  signal: AbortSignal | undefined,
+): Promise<CheckedPackage | undefined> {
+  const judge = new SharedJudge();
+  try {
+    const statics = await readStatics(draft, {
+      checklist,
+      source: engine.packages,
+      checks: engine.checks,
+      openJudge: (manifest) => judge.of(manifest),
+    });
+    if (statics === undefined) {
+      for (const check of cellChecks) checklist.skip(check);
+      return undefined;
+    }
+    const { pkg, key } = statics;
+    const known = await findKnown(engine, pkg, images);
+    const { end, tarballs } = await fetchWhatIsNeeded(engine, pkg, known, statics.lockfile, checklist, signal);
+    await keepVerdict(engine.checks, key, end);
+    const work: CellWork = { engine, project: draft.project, pkg, images, known, tarballs, judge, checklist, signal };
+    const built = await performCellChecks(work);
+    return built === undefined ? undefined : { pkg, built };
+  } finally {
+    judge.close();
+  }
+}
+
+/** End the lockfile check: by reading alone where nothing has to be unpacked, else by having fetched all that it names. */
+async function fetchWhatIsNeeded(
+  engine: Engine,
+  pkg: NodePackage,
+  { types, tests, build }: Known,
+  lockfile: CheckEnd,
+  checklist: Checklist,
+  signal: AbortSignal | undefined,
+): Promise<{ end: CheckEnd; tarballs: Tarball[] | undefined }> {
+  let tarballs: Tarball[] | undefined;
+  let end = lockfile;
+  if (types === undefined || tests === undefined || build === undefined) {
+    end = await checklist.settle(async () => {
+      const fetched = await fetchLocked(pkg, engine.packages, signal);
+      if (fetched.ok) tarballs = fetched.tarballs;
+      const findings = [...lockfile.findings, ...(fetched.ok ? [] : fetched.findings)];
+      return { state: fetched.ok ? 'passed' : 'failed', findings, facts: lockfile.facts };
+    });
+  }
+  checklist.end('lockfile', end);
+  return { end, tarballs };
+}
