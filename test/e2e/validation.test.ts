@@ -39,7 +39,7 @@ describe('an example with a dependency', () => {
     expect(reportSchema.parse(report)).toEqual(report);
     expect(draft).toMatchObject({ id: 'csv-profile', state: 'passed', artifact, revision: report.revision });
     expect(report.toolchain).toEqual(
-      ['node', 'typescript', 'esbuild', 'sdk'].map((tool) => expect.stringMatching(`^${tool}@\\d`)).sort(),
+      ['esbuild', 'node', 'sdk', 'typescript'].map((tool) => expect.stringMatching(`^${tool}@\\d`)),
     );
     for (const { id } of report.checks) {
       const kinds = events
@@ -61,7 +61,9 @@ describe('an example with a dependency', () => {
     expect(signed.get('https://slsa.dev/provenance/v1')).toMatchObject({
       runDetails: { metadata: { glovebox_creator: actor } },
     });
-    expect(signed.get('https://cyclonedx.org/bom')).toMatchObject({ components: [{ name: 'csv-parse' }] });
+    expect(signed.get('https://cyclonedx.org/bom')).toMatchObject({
+      components: [{ name: 'csv-parse' }, { name: '@glovebox/sdk' }],
+    });
   });
 
   it('gives the same artifact again, from what is known, without a cell', async () => {
@@ -146,5 +148,89 @@ describe('a change', () => {
     await expect(validateDraft(engine().engine, { project, id: 'nowhere', actor })).rejects.toMatchObject({
       code: 'NOT_FOUND',
     });
+  });
+});
+
+describe('packages for development', () => {
+  const devDependencies = { '@types/ws': '8.18.1', esbuild: '0.25.0', ms: '2.1.3' };
+  const files = (test: string) =>
+    goodPackage({
+      'package.json': JSON.stringify({
+        name: 'adder',
+        version: '5.0.0',
+        license: 'MIT',
+        type: 'module',
+        devDependencies,
+      }),
+      'package-lock.json': JSON.stringify({
+        lockfileVersion: 3,
+        packages: {
+          '': { devDependencies },
+          'node_modules/@types/node': { version: '26.6.7', dev: true },
+          'node_modules/@types/ws': {
+            version: '8.18.1',
+            integrity:
+              'sha512-ThVF6DCVhA8kUGy+aazFQ4kXQ7E1Ty7A3ypFOe0IcJV8O/M511G99AW24irKrW56Wt44yG9+ij8FaqoBGkuBXg==',
+            dev: true,
+            dependencies: { '@types/node': '*' },
+          },
+          'node_modules/esbuild': {
+            version: '0.25.0',
+            integrity:
+              'sha512-BXq5mqc8ltbaN34cDqWuYKyNhX8D/Z0J1xdtdQ8UcIIIyJyz+ZMKUt58tF3SrZ85jcfN/PZYhjR5uDQAYNVbuw==',
+            dev: true,
+            hasInstallScript: true,
+          },
+          'node_modules/ms': {
+            version: '2.1.3',
+            integrity:
+              'sha512-6FlzubTLZG3J2a/NVCAleEhjzq5oxgHyaCU9yYXvcLsvoVaHJq/s5xXI6/XXP6tz7R9xAOtHnSO/tXtF3WRTlA==',
+            dev: true,
+          },
+        },
+      }),
+      'test/add.test.ts': test,
+    });
+
+  it('are there for types and tests, and no part of the artifact; one with an install script is never fetched', async () => {
+    const test = [
+      "import assert from 'node:assert/strict';",
+      "import { test } from 'node:test';",
+      "import type { WebSocket } from 'ws';",
+      '// @ts-expect-error: it has no types',
+      "import ms from 'ms';",
+      "test('has it', () => {",
+      "  assert.equal(ms('1 day'), 86_400_000);",
+      '  const socket: WebSocket | undefined = undefined;',
+      '  assert.equal(socket, undefined);',
+      '});',
+    ].join('\n');
+    const { report, states, artifact } = await validateFiles(engine().engine, files(test));
+    // The bundle is the one of before, and so are the fixtures.
+    expect(states).toEqual({ ...all('passed'), fixtures: 'passed (cached)' });
+    expect(report.findings).toMatchObject([
+      { check: 'lockfile', severity: 'notice', message: expect.stringContaining('esbuild has an install script') },
+    ]);
+    expect(report.checks.find(({ id }) => id === 'lockfile')?.facts).toEqual({ packages: 0, devPackages: 2 });
+    expect((await engine().engine.artifacts.load(artifact ?? '')).config.dependencies).toEqual([]);
+  });
+
+  it('cannot be imported by what is bundled', async () => {
+    const { states, report } = await validateFiles(
+      engine().engine,
+      new Map([
+        ...files(''),
+        [
+          'src/add.ts',
+          Buffer.from(
+            "// @ts-expect-error\nimport ms from 'ms';\nexport const add = (a: number, b: number): number => ms(String(a + b));\n",
+          ),
+        ],
+      ]),
+    );
+    expect(states).toMatchObject({ types: 'passed', build: 'failed' });
+    expect(told(report.findings).filter((finding) => finding.startsWith('build'))).toEqual([
+      'build BUILD_FAILED src/add.ts:2',
+    ]);
   });
 });

@@ -83,8 +83,7 @@ describe('an entry that is no plain package of the registry', () => {
       dev: ['node_modules/free'],
       needed: [],
       notices: [
-        'notice lockfile node_modules/top needs node_modules/middle',
-        'notice lockfile node_modules/middle needs node_modules/bad',
+        'notice lockfile node_modules/top needs node_modules/bad, which has an install script',
         'notice lockfile node_modules/bad has an install script',
       ],
     });

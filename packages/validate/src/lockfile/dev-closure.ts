@@ -11,8 +11,9 @@ export const toolchainPackages: ReadonlySet<string> = new Set(['typescript', '@t
 
 /**
  * The entries that only devDependencies lead to on a platform, by path: what types and tests may use beyond `needed`. An
- * entry that is no plain package of the registry is left out, and so is every one that cannot do without it; each is a
- * notice. What is left out for its platform, and what the toolchain brings, is left out in silence.
+ * entry that is no plain package of the registry is left out, and so is every one that cannot do without it. Of these,
+ * those that what is taken leads to are told, as notices; what is left out for its platform, and what the toolchain
+ * brings, is left out in silence.
  */
 export function devClosure(
   entries: ReadonlyMap<string, LockEntry>,
@@ -39,15 +40,19 @@ export function devClosure(
   }
   for (const [path, why] of dependents(reached, leftOut, target)) leftOut.set(path, why);
 
-  for (const [path, why] of leftOut) {
-    if (why === undefined) continue;
+  const missed = new Map<string, string>();
+  const taken = reach(roots, (edge) => {
+    const found = target(edge);
+    if (found === undefined || !reached.has(found.path)) return undefined;
+    const why = leftOut.get(found.path);
+    if (why !== undefined) missed.set(found.path, why);
+    return leftOut.has(found.path) ? undefined : found;
+  });
+  for (const [path, why] of missed) {
     const message = `${path} ${why}: it is never fetched, and types and tests do without it`;
     tell('LOCKFILE_ENTRY_REFUSED', ['packages', path], message, 'Nothing to do, unless a test imports it.', 'notice');
   }
-  return reach(roots, (edge) => {
-    const found = target(edge);
-    return found !== undefined && reached.has(found.path) && !leftOut.has(found.path) ? found : undefined;
-  });
+  return taken;
 }
 
 function reach(roots: readonly Edge[], follow: (edge: Edge) => LockEntry | undefined): Map<string, LockEntry> {
@@ -76,10 +81,10 @@ function loose(entry: LockEntry, target: (edge: Edge) => LockEntry | undefined):
   return nowhere === undefined ? undefined : `needs ${quoted(nowhere.name)}, which is no package of the lockfile`;
 }
 
-/** Who cannot do without what is left out, however far away. */
+/** Who cannot do without what is left out, however far away, and why that is. */
 function dependents(
   reached: ReadonlyMap<string, LockEntry>,
-  leftOut: ReadonlyMap<string, unknown>,
+  leftOut: ReadonlyMap<string, string | undefined>,
   target: (edge: Edge) => LockEntry | undefined,
 ): Map<string, string> {
   const needing = new Map<string, string[]>();
@@ -93,12 +98,13 @@ function dependents(
     }
   }
   const result = new Map<string, string>();
-  const queue = [...leftOut.keys()];
-  for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
-    for (const dependent of needing.get(path) ?? []) {
-      if (leftOut.has(dependent) || result.has(dependent)) continue;
-      result.set(dependent, `needs ${path}`);
-      queue.push(dependent);
+  const queue = [...leftOut].map(([path, why = 'does not run here']) => ({ path, cause: `${path}, which ${why}` }));
+  for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+    const { cause } = next;
+    for (const path of needing.get(next.path) ?? []) {
+      if (leftOut.has(path) || result.has(path)) continue;
+      result.set(path, `needs ${cause}`);
+      queue.push({ path, cause });
     }
   }
   return result;
