@@ -2,10 +2,11 @@ import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sha256Of } from '@glovebox/artifact';
+import { openInstance, sha256Of } from '@glovebox/artifact';
+import { createArtifactStore } from '@glovebox/artifacts-oci';
 import { newInstanceId, type Release, type Report } from '@glovebox/contract';
 import { type Engine, ownIdentity, type PassedValidation } from '@glovebox/engine';
-import { openStore } from '../../adapters/store-sqlite/src/index.ts';
+import { openStore } from '@glovebox/store-sqlite';
 
 /** The parts of an engine that keep drafts, releases and the audit chain; real ones, without cells and artifacts. */
 export type Records = Pick<Engine, 'store' | 'drafts' | 'releases' | 'audit' | 'signer' | 'keys' | 'now'>;
@@ -35,6 +36,25 @@ export async function openTestRecords(): Promise<TestRecords> {
       await store.close();
       await rm(dir, { recursive: true, force: true });
     },
+  };
+}
+
+/** The records and artifacts of a data directory: all that a release is, without what runs it. */
+export async function openReleases(dataDir: string): Promise<TestRecords & Pick<Engine, 'artifacts'>> {
+  const path = join(dataDir, 'glovebox.db');
+  const { signer, publicKeyPem } = await openInstance(dataDir);
+  const store = await openStore(path, { inThread: true });
+  return {
+    path,
+    store: store.runs,
+    drafts: store.drafts,
+    releases: store.releases,
+    audit: store.audit,
+    artifacts: createArtifactStore(join(dataDir, 'artifacts')),
+    signer,
+    keys: [publicKeyPem],
+    now: Date.now,
+    close: () => store.close(),
   };
 }
 

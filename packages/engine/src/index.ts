@@ -37,8 +37,14 @@ export {
 export { listNodes, maxNodes, type NodeSummary } from './releases/list-nodes.ts';
 export { listReleases, maxReleases } from './releases/list-releases.ts';
 export { permissionWords } from './releases/permission-words.ts';
-export { type Published, type PublishRequest, publishRelease } from './releases/publish-release.ts';
+export {
+  type Published,
+  type PublishRequest,
+  publishRelease,
+  type ReleasePublishing,
+} from './releases/publish-release.ts';
 export { resolveRelease } from './releases/resolve-release.ts';
+export { type RevalidationEvents, revalidateRelease } from './releases/revalidate-release.ts';
 export { type ReleaseContent, type ReleaseDetails, showRelease } from './releases/show-release.ts';
 export {
   type ReleaseRunEvents,

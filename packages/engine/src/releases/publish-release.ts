@@ -3,8 +3,12 @@ import { checkpointAudit } from '../audit/checkpoint-audit.ts';
 import type { Engine } from '../engine.ts';
 import type { DraftRecord, PassedValidation } from '../ports.ts';
 import { attestRelease } from './attest-release.ts';
+import type { ReleaseRecords } from './change-release.ts';
 import { refuseRevoked } from './resolve-release.ts';
 import { loadTrusted } from './trusted-artifact.ts';
+
+/** The parts of an engine that publishing takes. */
+export type ReleasePublishing = ReleaseRecords & Pick<Engine, 'drafts' | 'artifacts'>;
 
 export interface PublishRequest {
   project: string;
@@ -29,7 +33,7 @@ export interface Published {
  * @throws GloveboxError `NOT_FOUND`, `DRAFT_STALE`, `DRAFT_BUSY`, `NOT_VALIDATED`, `VERSION_EXISTS`, `RELEASE_REVOKED` and
  *   as loadTrusted does, with nothing released; `AUDIT_BROKEN` once it is released, where the audit chain could not be signed.
  */
-export async function publishRelease(engine: Engine, request: PublishRequest): Promise<Published> {
+export async function publishRelease(engine: ReleasePublishing, request: PublishRequest): Promise<Published> {
   const { project, id, actor } = request;
   const { draft, passed } = requirePassed(await engine.drafts.get(project, id), request);
   const { version, revision } = draft;
