@@ -25,5 +25,7 @@ export const unpackReportSchema = z.strictObject({
   moreFindings: count,
   /** Files that hold WebAssembly, whatever their name: refused only when the bundle takes one in. */
   webAssembly: z.array(text(4096)).max(buildLimits.webAssemblyFiles),
+  /** Settings of package managers that dependencies bring: nothing reads them; the first of them are told. */
+  settings: z.array(text(4096)).max(buildLimits.settingsFiles),
 });
 export type UnpackReport = z.infer<typeof unpackReportSchema>;

@@ -62,6 +62,7 @@ export const buildLimits = {
   reportBytes: 4 * 1024 * 1024,
   findings: 100,
   webAssemblyFiles: 500,
+  settingsFiles: 100,
   bundleBytes: 16 * 1024 * 1024,
   sourceMapBytes: 64 * 1024 * 1024,
   metafileBytes: 8 * 1024 * 1024,
@@ -79,6 +80,16 @@ export const packageLimits = {
   /** Names looked at before the walk of a directory gives up: it may hold millions. */
   entries: 4096,
 } as const;
+
+/** Files that would tell package managers where to fetch from, and what to run. */
+export const managerSettings: readonly string[] = [
+  '.npmrc',
+  '.yarnrc',
+  '.yarnrc.yml',
+  '.pnpmfile.cjs',
+  'pnpm-workspace.yaml',
+  'bunfig.toml',
+];
 
 export type BuildInput =
   | { kind: 'file'; path: string; sizeBytes: number }

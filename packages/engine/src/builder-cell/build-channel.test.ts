@@ -42,7 +42,16 @@ async function call(client: ChannelClient, method: string, path: string, body?: 
   return { status, body: Buffer.concat(chunks) };
 }
 
-const report = { files: 1, packages: 1, entries: 3, bytes: 10, findings: [], moreFindings: 0, webAssembly: [] };
+const report = {
+  files: 1,
+  packages: 1,
+  entries: 3,
+  bytes: 10,
+  findings: [],
+  moreFindings: 0,
+  webAssembly: [],
+  settings: [],
+};
 const found = { rule: 'ARCHIVE_REFUSED', message: 'm', package: 'node_modules/a', entry: 'e' } as const;
 
 describe('the requests of a builder', () => {

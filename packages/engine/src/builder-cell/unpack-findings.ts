@@ -11,6 +11,17 @@ export function unpackFindings(report: UnpackReport): Finding[] {
   return findings;
 }
 
+/** What dependencies bring and nothing here reads. */
+export function unpackNotices({ settings }: UnpackReport): Finding[] {
+  return settings.map((path) => ({
+    rule: 'PACKAGE_INVALID',
+    severity: 'notice',
+    message: `${printable(path)} is ignored`,
+    hint: 'Nothing to do; but a package has no need to bring settings of package managers.',
+    place: { file: printable(path) },
+  }));
+}
+
 function unpackFinding(found: UnpackFinding): Finding {
   const entry = found.entry === undefined ? undefined : printable(found.entry);
   const where =

@@ -4,7 +4,7 @@ import { type Digest, type Finding, GloveboxError, type UnpackReport } from '@gl
 import { buildLimits } from '@glovebox/contract/build-limits';
 import type { BuilderResult, BuilderStep } from '../builder-cell/builder-cell.ts';
 import { explainEnd } from '../builder-cell/explain-end.ts';
-import { unpackFindings } from '../builder-cell/unpack-findings.ts';
+import { unpackFindings, unpackNotices } from '../builder-cell/unpack-findings.ts';
 import { printable } from '../printable.ts';
 import { messageFinding } from './build-findings.ts';
 import { type BuilderLayout, bundleFile } from './build-options.ts';
@@ -78,9 +78,12 @@ function readBundle(
     bundleDigest: `sha256:${createHash('sha256').update(bundle).digest('hex')}` as Digest,
     sourceMap: new Uint8Array(sourceMap),
     metafile: json,
-    warnings: answer.warnings
-      .slice(0, maxMessages)
-      .map((message) => messageFinding(message, 'warning', pkg.dependencies, layout)),
+    warnings: [
+      ...answer.warnings
+        .slice(0, maxMessages)
+        .map((message) => messageFinding(message, 'warning', pkg.dependencies, layout)),
+      ...unpackNotices(report),
+    ],
     ...cell,
   };
 }

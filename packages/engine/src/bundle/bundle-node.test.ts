@@ -198,6 +198,20 @@ describe('a bundle', () => {
     expect(hostile.bundleDigest).toBe(plain.bundleDigest);
   });
 
+  it('tells of settings that a dependency brings, and takes nothing from them', async () => {
+    const files = { 'src/index.ts': "import x from 'dep';\nexport default x;" };
+    const content = { 'index.js': 'module.exports = 1' };
+    const settings = { '.npmrc': 'registry=http://evil.example', '.yarnrc.yml': 'npmRegistryServer: x' };
+    const plain = await bundled(files, { 'node_modules/dep': packageTgz('dep', '1.0.0', content) });
+    const dep = packageTgz('dep', '1.0.0', { ...content, ...settings });
+    const { bundleDigest, warnings } = await bundled(files, { 'node_modules/dep': dep });
+    expect([plain.warnings, bundleDigest]).toEqual([[], plain.bundleDigest]);
+    expect(warnings.map(({ severity, place }) => `${severity} ${place.file}`)).toEqual([
+      'notice node_modules/dep/.npmrc',
+      'notice node_modules/dep/.yarnrc.yml',
+    ]);
+  });
+
   it('resolves packages as Node.js does', async () => {
     const dep = packageTgz(
       'dep',

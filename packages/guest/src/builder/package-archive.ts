@@ -1,3 +1,4 @@
+import { managerSettings } from '@glovebox/contract/build-limits';
 import { gunzip } from './gunzip.ts';
 import { binaryKind, isAddonName } from './magic.ts';
 import { PathSet, pathProblem } from './names.ts';
@@ -18,6 +19,8 @@ export interface UnpackedPackage {
   /** Everything that is refused in it beyond its form: native code, unlocked packages. */
   refusals: Refusal[];
   webAssembly: string[];
+  /** Settings of package managers. */
+  settings: string[];
 }
 
 /**
@@ -29,7 +32,7 @@ export interface UnpackedPackage {
 export function readPackageArchive(archive: Buffer): UnpackedPackage {
   const entries = readTar(gunzip(archive));
   const paths = new PathSet();
-  const unpacked: UnpackedPackage = { files: [], entries: entries.length, refusals: [], webAssembly: [] };
+  const unpacked: UnpackedPackage = { files: [], entries: entries.length, refusals: [], webAssembly: [], settings: [] };
   let root: string | undefined;
   for (const entry of entries) {
     const path = entry.unsafePath;
@@ -54,6 +57,7 @@ function addFile(unpacked: UnpackedPackage, path: string, entry: TarEntry): void
   unpacked.files.push({ path, executable: entry.executable, bytes: entry.bytes });
   const binary = binaryKind(entry.bytes);
   if (binary === 'webassembly') unpacked.webAssembly.push(path);
+  if (managerSettings.includes(path)) unpacked.settings.push(path);
   if (binary === 'native' || isAddonName(path)) {
     unpacked.refusals.push(new Refusal('DEPENDENCY_REFUSED', 'it holds native code', path));
   } else if (path === 'binding.gyp') {

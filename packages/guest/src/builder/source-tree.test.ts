@@ -168,6 +168,22 @@ describe('a dependency', () => {
     expect(report).toMatchObject({ findings: [], webAssembly: ['node_modules/dep/x.bin'] });
   });
 
+  it('with settings of package managers is taken, and they are noted', () => {
+    const names = ['.npmrc', '.pnpmfile.cjs', 'deep/.npmrc', 'npmrc'];
+    expect(unpack(['node_modules/dep', dep(names.map((name) => file(name)))])).toMatchObject({
+      findings: [],
+      settings: ['node_modules/dep/.npmrc', 'node_modules/dep/.pnpmfile.cjs'],
+    });
+  });
+
+  it('counts no more than a hundred of them', () => {
+    const many = Array.from({ length: 101 }, (_, i): [string, Buffer] => [
+      `node_modules/d${i}`,
+      packageTgz(`d${i}`, '1.0.0', { '.npmrc': 'registry=https://evil.example/' }),
+    ]);
+    expect(unpack(...many)).toMatchObject({ findings: [], settings: expect.objectContaining({ length: 100 }) });
+  });
+
   it('does not hide what is wrong with the others', () => {
     const report = unpack(
       ['node_modules/a', Buffer.from('x')],

@@ -34,6 +34,7 @@ export class SourceTree {
     findings: [],
     moreFindings: 0,
     webAssembly: [],
+    settings: [],
   };
 
   /**
@@ -107,6 +108,9 @@ export class SourceTree {
     for (const file of unpacked.files) bytes += file.bytes.length;
     this.#account(unpacked.entries, bytes);
     if (input.use === 'node') for (const path of unpacked.webAssembly) this.#noteWebAssembly(`${input.path}/${path}`);
+    const { settings } = this.#report;
+    const room = buildLimits.settingsFiles - settings.length;
+    settings.push(...unpacked.settings.slice(0, room).map((path) => `${input.path}/${path}`));
     // A refused package ends the build: writing it would only take room.
     if (unpacked.refusals.length + refusals.length > 0) return;
     for (const file of unpacked.files) {

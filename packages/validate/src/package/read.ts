@@ -1,3 +1,4 @@
+import { managerSettings } from '@glovebox/contract/build-limits';
 import { Findings } from '../findings.ts';
 import type { Locked } from '../lockfile/lockfile.ts';
 import { cellPlatform } from '../lockfile/platform.ts';
@@ -13,8 +14,6 @@ import { readTree } from './tree.ts';
 const lockfileName = 'package-lock.json';
 /** Lockfiles of other tools, and npm's second spelling: two lockfiles are two truths. */
 const foreignLockfiles = ['npm-shrinkwrap.json', 'yarn.lock', 'pnpm-lock.yaml', 'bun.lock', 'bun.lockb'];
-/** Files that would tell package managers where to fetch from, and what to run. */
-const managerSettings = ['.npmrc', '.yarnrc', '.yarnrc.yml', '.pnpmfile.cjs', 'pnpm-workspace.yaml', 'bunfig.toml'];
 
 const isFixture = (path: string): boolean => /^fixtures\/[^/]+\.json$/.test(path);
 
