@@ -419,6 +419,22 @@ describe('verification', () => {
     expect(staged('data')).toEqual([]);
   });
 
+  it.each(harms.filter(([name]) => ['a changed byte', 'a removed file', 'an added link'].includes(name)))(
+    'is part of asking for an image: after %s there is none, until a build mends it',
+    async (_, harm) => {
+      execFileSync('cp', ['-a', join(template, 'data'), home]);
+      const store = createImageStore(optionsFor('data'));
+      const runtime = await store.current('runtime');
+      harm(join(runtime.rootfs, '..'));
+      const others = createImageStore(optionsFor('data'));
+      for (const each of [store, others])
+        expect(await failure(each.current('runtime'))).toMatchObject({ code: 'IMAGE_MISSING' });
+      await others.build({});
+      expect(await store.current('runtime')).toMatchObject({ digest: runtime.digest });
+      await store.verify('runtime');
+    },
+  );
+
   it('is part of a build that finds a damaged file in the store: the image is made from the sources', async () => {
     const store = createImageStore(optionsFor('data'));
     const [runtime] = await store.build({});

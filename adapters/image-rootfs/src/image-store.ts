@@ -10,6 +10,7 @@ import { removeUnusedFiles } from './file-pool.ts';
 import { firstChange, type ImageIndex, imageKinds, readIndex } from './image-index.ts';
 import { findInputs, type ImageInputs, type InputOverrides } from './inputs.ts';
 import { removeOldImages, retireImage } from './prune.ts';
+import { checkSeal, type KnownSeals } from './seal.ts';
 import { verifyImage } from './verify.ts';
 
 export interface ImageStoreOptions extends InputOverrides {
@@ -33,13 +34,14 @@ const poolIdleMs = 60 * 60_000;
  * The runtime and the builder image, made on this machine from nothing but the pinned Node.js, the libraries it loads
  * and our own code, and kept unpacked.
  *
- * `current` reads no file of an image and takes well under 2 ms; it answers `IMAGE_MISSING` when anything that an image
- * is made from has changed since. `build` throws `IMAGE_BUILD_FAILED`, `DISK_FULL` or `DATA_DIR_UNUSABLE`, and what was
+ * `current` takes well under 2 ms and reads no file of an image but where one of it was touched; it answers `IMAGE_MISSING`
+ * when anything that an image is made from has changed since, or its own bytes have. `build` throws `IMAGE_BUILD_FAILED`, `DISK_FULL` or `DATA_DIR_UNUSABLE`, and what was
  * current before stays so then. The same inputs give the same digests, whatever the path, user, umask and time.
  */
 export function createImageStore(options: ImageStoreOptions): RootfsImageStore {
   const dir = join(options.dataDir, 'images');
   const indexPath = join(dir, 'index.json');
+  const seals: KnownSeals = new Map();
   let found: Promise<ImageInputs> | undefined;
   const inputs = (): Promise<ImageInputs> => {
     found ??= findInputs(options).catch((error: unknown) => {
@@ -56,13 +58,20 @@ export function createImageStore(options: ImageStoreOptions): RootfsImageStore {
 
   /** Fails closed: what cannot be compared counts as changed. */
   async function whyMissing(index: ImageIndex, kind: ImageKind): Promise<string | undefined> {
-    const program = join(infoOf(index, kind).rootfs, 'usr/bin/node');
+    const { rootfs, digest } = infoOf(index, kind);
+    const program = join(rootfs, 'usr/bin/node');
     if (!statSync(program, { throwIfNoEntry: false })?.isFile()) return 'its files are gone';
     try {
       const change = firstChange(index, await inputs());
-      return change === undefined ? undefined : `${change} has changed since it was built`;
+      if (change !== undefined) return `${change} has changed since it was built`;
     } catch (error) {
       return `what it is made from cannot be read: ${(error as Error).message}`;
+    }
+    try {
+      await checkSeal(join(rootfs, '..'), digest, seals);
+      return undefined;
+    } catch (error) {
+      return (error as Error).message.replace(/\.$/, '');
     }
   }
 

@@ -59,7 +59,7 @@ export interface PackageSource {
 
 /** The images, unpacked on this machine. */
 export interface ImageStore {
-  /** @throws GloveboxError `IMAGE_MISSING`. */
+  /** An image that holds what its digest says, as far as the kernel tells. @throws GloveboxError `IMAGE_MISSING`. */
   current(kind: ImageKind): Promise<ImageInfo>;
   /** Build what is missing; with `force`, build and compare again. */
   build(options: { force?: boolean; onProgress?: (line: string) => void }): Promise<ImageInfo[]>;
