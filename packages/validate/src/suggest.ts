@@ -7,7 +7,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   let bestDistance = Math.max(1, Math.floor(name.length / 3)) + 1;
   for (const candidate of known) {
     if (Math.abs(candidate.length - name.length) >= bestDistance) continue;
-    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
+    const distance = slips(name.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {
       best = candidate;
       bestDistance = distance;
@@ -24,7 +24,7 @@ export function unmistakable(name: string, known: readonly string[]): string | u
   if (name.length < 3 || name.length > maxLength) return undefined;
   const distances = known
     .filter((candidate) => Math.abs(candidate.length - name.length) <= 2)
-    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
+    .map((candidate) => ({ candidate, distance: slips(name.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance);
   const [best, next] = distances;
   if (best === undefined || best.distance > (name.length >= 8 ? 2 : 1)) return undefined;
@@ -32,7 +32,7 @@ export function unmistakable(name: string, known: readonly string[]): string | u
 }
 
 /** Insertions, deletions, replacements and swaps of neighbours that turn one into the other. */
-function editDistance(a: string, b: string): number {
+export function slips(a: string, b: string): number {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {

@@ -5,6 +5,7 @@ import { cellPlatform } from '../lockfile/platform.ts';
 import type { ReadOptions, ReadResult, SnapshotResult } from '../node-package.ts';
 import { identify } from './identity.ts';
 import { requiredFiles } from './limits.ts';
+import { tellLookAlikes } from './look-alikes.ts';
 import { manifestFile, readManifest } from './manifest.ts';
 import { type PackageJson, packageJsonFile, readPackageJson } from './package-json.ts';
 import { tellRanges } from './pins.ts';
@@ -57,7 +58,10 @@ async function readFiles(
       ? { pkg: undefined, unscopedName: undefined }
       : await readPackageJson(packageJson, purpose, findings);
   const locked = pkg === undefined ? undefined : await readDependencies(files, pkg, options, findings);
-  if (pkg !== undefined) await tellRanges(files, pkg, locked?.versions ?? new Map(), purpose, findings);
+  if (pkg !== undefined) {
+    await tellRanges(files, pkg, locked?.versions ?? new Map(), purpose, findings);
+    tellLookAlikes(files, pkg, findings);
+  }
   const nodeJson = files.get(manifestFile);
   const manifest = nodeJson === undefined ? undefined : readManifest(nodeJson, unscopedName, findings);
 

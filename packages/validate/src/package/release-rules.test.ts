@@ -161,6 +161,32 @@ describe('a fix of node.json', () => {
   });
 });
 
+describe('a dependency with the name of a well-known package but for a letter', () => {
+  const noticed = async (...names: string[]) => {
+    const devDependencies = Object.fromEntries(names.map((name) => [name, '1.0.0']));
+    const result = await read({ 'package.json': JSON.stringify({ ...goodPackageJson, devDependencies }, null, 2) });
+    expect(result.ok).toBe(true);
+    return findingsOf(result).map(({ severity, message, place }) => `${severity} ${place.line} ${message}`);
+  };
+
+  it.each([
+    ['1odash', 'lodash'],
+    ['loadsh', 'lodash'],
+    ['lodahs', 'lodash'],
+    ['expres', 'express'],
+    ['z0dd', undefined],
+    ['axois', 'axios'],
+    ['lodash', undefined],
+    ['preact', undefined],
+    ['@acme/lodas', undefined],
+    ['zoo', undefined],
+    ['my-own-package', undefined],
+  ])('is told: %s for %s', async (name, like) => {
+    const message = `notice 7 ${name} is one letter away from the well-known package ${like}`;
+    expect(await noticed(name)).toEqual(like === undefined ? [] : [message]);
+  });
+});
+
 describe('what a package calls itself', () => {
   const identityOf = async (files: { [path: string]: string | null }) => {
     const result = await read(files);

@@ -1,6 +1,7 @@
 import type { Json } from '@glovebox/contract';
 import { isObject } from '../json/value.ts';
 import { quoted } from '../text.ts';
+import { namesOf } from './equal.ts';
 import type { SchemaNode } from './node.ts';
 import { type At, full, type Misfits, miss, type Run } from './run.ts';
 
@@ -27,8 +28,7 @@ export function checkObject(run: Run, node: SchemaNode, value: Json, at: At | un
     }
   }
   if (minProperties !== undefined || maxProperties !== undefined) {
-    const count = Object.keys(value).length;
-    run.spend(count >> 3);
+    const count = namesOf(value, run.spend).length;
     if (count < (minProperties ?? 0))
       fits = miss(
         misfits,
@@ -51,7 +51,7 @@ export function checkMembers(run: Run, node: SchemaNode, value: Json, at: At | u
   const { properties, patternProperties, additionalProperties, propertyNames } = node;
   if (!isObject(value)) return true;
   let fits = true;
-  for (const key of Object.keys(value)) {
+  for (const key of namesOf(value, run.spend)) {
     if (full(fits, misfits)) break;
     run.spend(1);
     const member = value[key] as Json;

@@ -3,6 +3,13 @@ import type { Json } from '@glovebox/contract';
 /** Spends the budget of an evaluation; throws TooCostly when there is none left. */
 export type Spend = (steps: number) => void;
 
+/** The names of an object's members. To list them costs about as much as to look at each of them. */
+export function namesOf(value: object, spend: Spend): string[] {
+  const names = Object.keys(value);
+  spend(names.length);
+  return names;
+}
+
 /** Equality of JSON values: numbers by value, objects without regard to order. */
 export function equalJson(a: Json, b: Json, spend: Spend): boolean {
   spend(1);
@@ -14,9 +21,9 @@ export function equalJson(a: Json, b: Json, spend: Spend): boolean {
   }
   const left = a as { [key: string]: Json };
   const right = b as { [key: string]: Json };
-  const keys = Object.keys(left);
+  const keys = namesOf(left, spend);
   return (
-    keys.length === Object.keys(right).length &&
+    keys.length === namesOf(right, spend).length &&
     keys.every((key) => Object.hasOwn(right, key) && equalJson(left[key] as Json, right[key] as Json, spend))
   );
 }
@@ -46,7 +53,7 @@ function canonical(value: Json, spend: Spend): string {
   spend(1);
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, spend)).join(',')}]`;
   if (typeof value === 'object' && value !== null) {
-    const members = Object.keys(value).sort();
+    const members = namesOf(value, spend).sort();
     return `{${members.map((key) => `${JSON.stringify(key)}:${canonical(value[key] as Json, spend)}`).join(',')}}`;
   }
   if (typeof value === 'string') spend(value.length >> 6);
