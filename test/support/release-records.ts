@@ -42,7 +42,7 @@ export async function openTestRecords(): Promise<TestRecords> {
 /** The records and artifacts of a data directory: all that a release is, without what runs it. */
 export async function openReleases(dataDir: string): Promise<TestRecords & Pick<Engine, 'artifacts'>> {
   const path = join(dataDir, 'glovebox.db');
-  const { signer, publicKeyPem } = await openInstance(dataDir);
+  const { signer, publicKeyPem, retiredKeyPems } = await openInstance(dataDir);
   const store = await openStore(path, { inThread: true });
   return {
     path,
@@ -52,7 +52,7 @@ export async function openReleases(dataDir: string): Promise<TestRecords & Pick<
     audit: store.audit,
     artifacts: createArtifactStore(join(dataDir, 'artifacts')),
     signer,
-    keys: [publicKeyPem],
+    keys: [publicKeyPem, ...retiredKeyPems],
     now: Date.now,
     close: () => store.close(),
   };

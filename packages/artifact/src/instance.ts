@@ -18,6 +18,8 @@ export interface Instance {
   instance: InstanceId;
   signer: StatementSigner;
   publicKeyPem: string;
+  /** Of the keys that it signed with before, oldest first. */
+  retiredKeyPems: readonly string[];
 }
 
 /**
@@ -43,10 +45,10 @@ export async function openInstance(dataDir: string): Promise<Instance> {
   } else if (file.links > 1) removeLeftovers(path);
   const instance = parseInstance(file?.text ?? '', path);
   const key = openSigningKey(keys);
-  await refreshKeyList(keys, instance, key);
   return {
     instance,
     publicKeyPem: key.publicKeyPem,
+    retiredKeyPems: await refreshKeyList(keys, instance, key),
     signer: { instance, keyId: key.keyId, sign: (payload) => key.sign(payload) },
   };
 }

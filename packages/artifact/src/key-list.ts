@@ -100,11 +100,13 @@ const notAKeyList = (message: string): GloveboxError =>
  * Write the key list of an instance whose key was rotated, where it is not there or not what the keys on disk say: also
  * what a rotation that died left to do. An instance with no retired key has no list.
  *
+ * @returns the retired keys in PEM, oldest first.
  * @throws GloveboxError `KEY_UNUSABLE`, `DISK_FULL`.
  */
-export async function refreshKeyList(paths: KeyPaths, instance: InstanceId, key: SigningKey): Promise<void> {
+export async function refreshKeyList(paths: KeyPaths, instance: InstanceId, key: SigningKey): Promise<string[]> {
   const retired = retiredKeys(paths, key.keyId);
-  if (retired.length === 0) return;
+  const pems = retired.map(({ pem }) => pem);
+  if (retired.length === 0) return pems;
   const list: KeyList = {
     schema: 'glovebox.keys/1',
     instance,
@@ -112,7 +114,7 @@ export async function refreshKeyList(paths: KeyPaths, instance: InstanceId, key:
     retired,
   };
   const written = readPrivateFile(paths.keyList, 'KEY_UNUSABLE', false)?.text;
-  if (written !== undefined && says(written, list)) return;
+  if (written !== undefined && says(written, list)) return pems;
   const statement: Statement = {
     _type: statementType,
     subject: [subjectOf(list)],
@@ -122,6 +124,7 @@ export async function refreshKeyList(paths: KeyPaths, instance: InstanceId, key:
   const { envelopeText } = await signStatement(statement, { instance, keyId: key.keyId, sign: key.sign });
   writeAnew(paths.keyList, `${envelopeText}\n`, 'KEY_UNUSABLE');
   removeLeftovers(paths.keyList);
+  return pems;
 }
 
 /** A rotation names the old key as retired before it replaces it: until then, it is the current one. */

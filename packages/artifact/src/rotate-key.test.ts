@@ -53,6 +53,7 @@ describe('a rotation', () => {
       publicKeyPem: after.publicKeyPem,
     });
     expect(after.instance).toBe(before.instance);
+    expect([before.retiredKeyPems, after.retiredKeyPems]).toEqual([[], [before.publicKeyPem]]);
     expect(after.signer.keyId).not.toBe(before.signer.keyId);
     expect(readPublicKey(dataDir)).toBe(after.publicKeyPem);
     const names = ['keys.json', 'retired', `retired/${before.signer.keyId}.pub.pem`, 'signing.pem', 'signing.pub.pem'];
