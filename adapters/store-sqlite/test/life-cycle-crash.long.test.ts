@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { killWriters } from './support/kill-writers.ts';
 import { makeDirectory } from './support/records.ts';
 
-it.each([1, 2, 3])(
+it.each([1, 2])(
   'kill -9 at many points leaves drafts, releases and audit in a state that they may be in (seed %i)',
   { timeout: 600_000 },
   async (seed) => {

@@ -16,7 +16,7 @@ interface ModelRelease {
   reason: string | null;
 }
 
-/** The life cycle of DESIGN.md in as few words as it takes: maps in place of a database. Each method gives the answer that a store must give. */
+/** The life cycle in as few words as it takes: maps in place of a database. Each method gives the answer that a store must give. */
 export class LifeCycleModel {
   readonly drafts = new Map<string, ModelDraft>();
   readonly releases = new Map<string, ModelRelease>();
