@@ -88,8 +88,9 @@ export async function withReferrers(
   const tag = referrersTag(digest);
   const isList = (descriptor: Descriptor): boolean => descriptor.annotations?.[refNameAnnotation] === tag;
   const old = index.manifests.find(isList);
-  const before = old === undefined ? await strays(paths, index, digest) : await readList(paths, old, digest);
-  const all = new Map([...before, ...added.map(({ descriptor }) => descriptor)].map((one) => [one.digest, one]));
+  const given = added.map(({ descriptor }) => descriptor);
+  const before = old === undefined ? await strays(paths, index, digest) : await readList(paths, old, digest, given);
+  const all = new Map([...before, ...given].map((descriptor) => [descriptor.digest, descriptor]));
   const list = listReferrers(digest, [...all.values()]);
   await writeBlobs(paths, new Map([[list.descriptor.digest, list.bytes]]));
   if (list.descriptor.digest === old?.digest) return index;
@@ -103,7 +104,14 @@ async function strays(paths: LayoutPaths, index: OciIndex, digest: string): Prom
   return some ? ((await scanManifests(paths)).referrers.get(digest) ?? []) : [];
 }
 
-async function readList(paths: LayoutPaths, descriptor: Descriptor, digest: string): Promise<Descriptor[]> {
+/** @param likely what it says if all of it is put again: a damaged list is mended by that, in its order. */
+async function readList(
+  paths: LayoutPaths,
+  descriptor: Descriptor,
+  digest: string,
+  likely: readonly Descriptor[],
+): Promise<readonly Descriptor[]> {
+  if (listReferrers(digest, likely).descriptor.digest === descriptor.digest) return likely;
   const { indexBytes } = artifactLimits;
   const bytes = await readDescribed(descriptor, indexBytes, readBlob(paths)).catch(() => undefined);
   const list = bytes && readIndex(bytes, indexBytes);

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { artifactMediaTypes } from '@glovebox/contract';
 import { expect, it } from 'vitest';
-import { makeParts } from '../test/support/artifact.ts';
+import { makeParts } from '../../../test/support/artifact.ts';
 import { canonicalJson } from './canonical.ts';
 import { composeArtifact } from './compose-artifact.ts';
 import { sha256Of } from './digest.ts';

@@ -1,7 +1,7 @@
 import { artifactMediaTypes, type Json } from '@glovebox/contract';
 import { describe, expect, it } from 'vitest';
+import { makeParts } from '../../../test/support/artifact.ts';
 import { tar } from '../../../test/support/tar-writer.ts';
-import { makeParts } from '../test/support/artifact.ts';
 import { canonicalJson } from './canonical.ts';
 import { composeArtifact } from './compose-artifact.ts';
 import { loadArtifact } from './load-artifact.ts';

@@ -1,6 +1,6 @@
 import type { Json } from '@glovebox/contract';
 import { expect, it } from 'vitest';
-import { makeParts, metafile } from '../test/support/artifact.ts';
+import { makeParts, metafile } from '../../../test/support/artifact.ts';
 import { composeArtifact } from './compose-artifact.ts';
 import { composeSbom } from './sbom.ts';
 

@@ -5,8 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Json, predicateTypes, statementMediaType } from '@glovebox/contract';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  makeArtifact,
+  makeParts,
+  makeReport,
+  makeStatements,
+  type StatementName,
+} from '../../../test/support/artifact.ts';
 import { pax, tar } from '../../../test/support/tar-writer.ts';
-import { makeArtifact, makeParts, makeReport, makeStatements, type StatementName } from '../test/support/artifact.ts';
 import { blobPath, type LayoutFiles, makeLayout, readerOf, writeLayout } from '../test/support/layout.ts';
 import { digestOf, makeKey, type TestKey } from '../test/support/predicate.ts';
 import { canonicalJson } from './canonical.ts';
@@ -20,7 +26,7 @@ let artifact: Awaited<ReturnType<typeof makeArtifact>>;
 let home: string;
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'glovebox-verify-'));
-  artifact = await makeArtifact(key);
+  artifact = await makeArtifact(key.signer);
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
@@ -44,7 +50,7 @@ function changed(
   change: (statement: Statements[StatementName]) => unknown,
   by = key,
 ): LayoutFiles {
-  const statements = makeStatements(artifact);
+  const statements = makeStatements(artifact, key.signer.instance);
   return with_(
     (Object.keys(statements) as StatementName[]).map((each) => {
       const statement = structuredClone(statements[each]);
@@ -145,7 +151,7 @@ describe('an artifact in a layout', () => {
   });
 
   it('has to be named where the layout holds two', async () => {
-    const second = await makeArtifact(key, { version: '1.2.4' });
+    const second = await makeArtifact(key.signer, { version: '1.2.4' });
     const files = makeLayout(artifact);
     for (const [path, bytes] of makeLayout({ ...second, attestations: [] }))
       if (!files.has(path)) files.set(path, bytes);
@@ -175,7 +181,7 @@ describe('attestations', () => {
   });
 
   it('by a retired key do no harm beside those of the current one', async () => {
-    const { attestations } = await makeArtifact(other);
+    const { attestations } = await makeArtifact(other.signer);
     const both = with_([...artifact.attestations, ...attestations]);
     expect(await check(both, { keys: [other.publicKeyPem], retired: keys })).toBe('ok');
     const partly = with_([...artifact.attestations, ...attestations.slice(1)]);
@@ -183,9 +189,11 @@ describe('attestations', () => {
   });
 
   it('by an unknown key fail all of them', async () => {
-    expect(await check(with_([...artifact.attestations, signed(makeStatements(artifact).report, other)]))).toBe(
-      'ATTESTATION_KEY_UNKNOWN',
-    );
+    expect(
+      await check(
+        with_([...artifact.attestations, signed(makeStatements(artifact, key.signer.instance).report, other)]),
+      ),
+    ).toBe('ATTESTATION_KEY_UNKNOWN');
   });
 
   it('must carry a signature that holds, also of a retired key', async () => {
@@ -201,15 +209,18 @@ describe('attestations', () => {
 
   it.each<[string, () => string]>([
     ['that are no envelope', () => 'hello'],
-    ['of another payload type', () => signed(makeStatements(artifact).report, key, 'text/plain')],
-    ['that are not canonical', () => signed(`${canonicalJson(makeStatements(artifact).report)} `)],
+    ['of another payload type', () => signed(makeStatements(artifact, key.signer.instance).report, key, 'text/plain')],
+    ['that are not canonical', () => signed(`${canonicalJson(makeStatements(artifact, key.signer.instance).report)} `)],
     ['that nest without end', () => signed('['.repeat(50_000) + ']'.repeat(50_000))],
-    ['of an unknown type', () => signed({ ...makeStatements(artifact).report, predicateType: 'urn:glovebox:other:1' })],
-    ['with a field more', () => signed({ ...makeStatements(artifact).report, extra: 1 })],
+    [
+      'of an unknown type',
+      () => signed({ ...makeStatements(artifact, key.signer.instance).report, predicateType: 'urn:glovebox:other:1' }),
+    ],
+    ['with a field more', () => signed({ ...makeStatements(artifact, key.signer.instance).report, extra: 1 })],
     [
       'with two subjects',
       () => {
-        const { report } = makeStatements(artifact);
+        const { report } = makeStatements(artifact, key.signer.instance);
         return signed({ ...report, subject: [...report.subject, ...report.subject] });
       },
     ],
@@ -334,7 +345,7 @@ describe('attestations', () => {
 
   it('that belong to another artifact are not taken for this one’s, and those of other tools are passed over', async () => {
     const files = makeLayout(artifact);
-    const second = await makeArtifact(other, { version: '1.2.4' });
+    const second = await makeArtifact(other.signer, { version: '1.2.4' });
     for (const [path, bytes] of makeLayout(second)) if (path.startsWith('blobs/')) files.set(path, bytes);
     const listed = JSON.parse(String(makeLayout(second).get('index.json'))).manifests.slice(1);
     const index = JSON.parse(String(files.get('index.json')));
@@ -357,7 +368,7 @@ describe('attestations', () => {
   });
 
   it('shows nothing of what no pinned key has signed', async () => {
-    const payload = { ...makeStatements(artifact).report, predicateType: 'CANARY' };
+    const payload = { ...makeStatements(artifact, key.signer.instance).report, predicateType: 'CANARY' };
     const result = await verifyArtifact(
       readerOf(with_([signed(payload, other).replace(other.keyId, 'CANARY\\u001b')])),
       { keys },

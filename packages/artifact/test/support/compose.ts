@@ -1,5 +1,6 @@
 /** Tells the digest of the artifact of makeParts. */
+
+import { makeParts } from '../../../../test/support/artifact.ts';
 import { composeArtifact } from '../../src/index.ts';
-import { makeParts } from './artifact.ts';
 
 console.log(composeArtifact(makeParts()).digest);

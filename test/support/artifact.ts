@@ -1,4 +1,4 @@
-import { type Json, manifestSchema, packageRevision, type Report, type Statement } from '@glovebox/contract';
+import { generateKeyPairSync, sign } from 'node:crypto';
 import {
   type ArtifactParts,
   type ComposedArtifact,
@@ -7,13 +7,34 @@ import {
   provenanceStatement,
   releaseStatement,
   reportStatement,
+  type StatementSigner,
   sbomStatement,
+  sha256Of,
   signStatement,
-} from '../../src/index.ts';
-import { digestOf, instance, type TestKey } from './predicate.ts';
+} from '@glovebox/artifact';
+import {
+  type InstanceId,
+  type Json,
+  manifestSchema,
+  newInstanceId,
+  packageRevision,
+  type Report,
+  type Statement,
+} from '@glovebox/contract';
 
-export const integrityOf = (digit: string): string =>
-  `sha512-${Buffer.from(digit.repeat(128), 'hex').toString('base64')}`;
+/** A key of some instance, in memory. */
+export function makeSigner(): { signer: StatementSigner; publicKeyPem: string } {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  const keyId = sha256Of(publicKey.export({ type: 'spki', format: 'der' })).slice('sha256:'.length);
+  return {
+    signer: { instance: newInstanceId(), keyId, sign: async (payload) => sign(null, payload, privateKey) },
+    publicKeyPem: publicKey.export({ type: 'spki', format: 'pem' }) as string,
+  };
+}
+
+const image = `sha256:${'7'.repeat(64)}`;
+
+const integrityOf = (digit: string): string => `sha512-${Buffer.from(digit.repeat(128), 'hex').toString('base64')}`;
 
 const files = new Map<string, Uint8Array>(
   Object.entries({
@@ -24,7 +45,7 @@ const files = new Map<string, Uint8Array>(
   }).map(([path, text]) => [path, Buffer.from(text)]),
 );
 
-/** A node package with two dependencies, one of them inside the other. */
+/** The parts of a node with four dependencies: one inside another, one that no bundle needs. */
 export function makeParts(over: Partial<ArtifactParts> = {}): ArtifactParts {
   const manifest = manifestSchema.parse({
     schemaVersion: 1,
@@ -117,24 +138,27 @@ export function makeReport(over: Partial<Report> = {}): Report {
 
 export type StatementName = 'provenance' | 'report' | 'sbom' | 'release';
 
-export function makeStatements(artifact: ComposedArtifact): Record<StatementName, Statement> {
+export function makeStatements(artifact: ComposedArtifact, instance: InstanceId): Record<StatementName, Statement> {
   return {
     provenance: provenanceStatement(artifact, {
       instance,
       project: 'default',
-      image: digestOf('7'),
+      image,
       invocationId: 'val_1',
       startedAtMs: 1_767_323_045_678,
       finishedAtMs: 1_767_323_046_789,
       creator: 'local:uid=0',
       correlationId: 'cor_1',
     }),
-    report: reportStatement(artifact, makeReport()),
+    report: reportStatement(
+      artifact,
+      makeReport({ version: artifact.config.version, revision: artifact.config.revision }),
+    ),
     sbom: sbomStatement(artifact, composeSbom(artifact.config, metafile)),
     release: releaseStatement(artifact, {
       instance,
-      ref: 'default/csv-profile@1.2.3',
-      image: digestOf('7'),
+      ref: `default/csv-profile@${artifact.config.version}`,
+      image,
       permissions: artifact.config.permissionsDigest,
       publishedBy: 'local:uid=0',
       publishedAt: '2026-01-02T03:04:06.789Z',
@@ -143,11 +167,11 @@ export function makeStatements(artifact: ComposedArtifact): Record<StatementName
 }
 
 export async function makeArtifact(
-  key: TestKey,
+  signer: StatementSigner,
   over: Partial<ArtifactParts> = {},
 ): Promise<ComposedArtifact & { attestations: string[] }> {
   const artifact = composeArtifact(makeParts(over));
-  const statements = Object.values(makeStatements(artifact));
-  const signed = await Promise.all(statements.map((statement) => signStatement(statement, key.signer)));
+  const statements = Object.values(makeStatements(artifact, signer.instance));
+  const signed = await Promise.all(statements.map((statement) => signStatement(statement, signer)));
   return { ...artifact, attestations: signed.map(({ envelopeText }) => envelopeText) };
 }
