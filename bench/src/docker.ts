@@ -5,7 +5,11 @@ import { fileURLToPath } from 'node:url';
 import type { Engine } from '@glovebox/engine';
 import { timed } from './run.ts';
 
-const image = 'glovebox-bench-run';
+export type DockerPeer = {
+  run(): Promise<number>;
+  /** Leave nothing of it with the engine. */
+  remove(): void;
+} & ({ ready: true } | { ready: false; why: string });
 
 /**
  * The peer `docker run`, with the flags that people harden it by, on an image of the same Node.js and the same bundle.
@@ -15,8 +19,15 @@ export async function dockerRun(
   engine: Engine,
   dir: string,
   job: { bundle: Uint8Array; input: unknown; say: (line: string) => void },
-): Promise<{ ready: true; run: () => Promise<number> } | { ready: false; run: () => Promise<number>; why: string }> {
-  const never = (): Promise<number> => Promise.reject(new Error('no engine'));
+): Promise<DockerPeer> {
+  const notReady = (why: string): DockerPeer => ({
+    ready: false,
+    run: () => Promise.reject(new Error('no engine')),
+    remove: () => {},
+    why,
+  });
+  // Two benchmarks at once must not take each other's image.
+  const image = `glovebox-bench-run:${process.pid}`;
   const version = spawnSync('docker', ['version', '--format', '{{.Server.Version}}'], {
     encoding: 'utf8',
     timeout: 10_000,
@@ -24,7 +35,7 @@ export async function dockerRun(
   if (version.status !== 0) {
     const said =
       `${version.stdout ?? ''}${version.stderr ?? version.error?.message ?? ''}`.trim().split('\n').at(-1) ?? '';
-    return { ready: false, run: never, why: `docker version: ${said.slice(0, 200)}` };
+    return notReady(`docker version: ${said.slice(0, 200)}`);
   }
   job.say(`importing an image into Docker ${version.stdout.trim()} …`);
   const { rootfs } = await engine.images.current('runtime');
@@ -38,7 +49,7 @@ export async function dockerRun(
   const load = spawn('docker', ['import', '-', image], { stdio: [tar.stdout, 'ignore', 'pipe'] });
   const code = await new Promise<number | null>((resolve) => load.on('close', resolve));
   rmSync(staged, { recursive: true, force: true });
-  if (code !== 0) return { ready: false, run: never, why: `docker import: exit ${code}` };
+  if (code !== 0) return notReady(`docker import: exit ${code}`);
   const hardened = [
     '--network',
     'none',
@@ -66,5 +77,6 @@ export async function dockerRun(
   return {
     ready: true,
     run: () => timed('docker', ['run', '--rm', '-i', ...hardened, image, '/usr/bin/node', '/bench/bare.mjs'], stdin),
+    remove: () => void spawnSync('docker', ['rmi', '--force', image], { stdio: 'ignore', timeout: 60_000 }),
   };
 }

@@ -10,7 +10,7 @@ import { type Digest, type Job, newAttemptId, newCellId, newRunId, type RunLimit
 import { type BlobStore, buildNode, type Engine, runAttempt } from '@glovebox/engine';
 import { readNodePackage } from '@glovebox/validate';
 import { openLocalEngine } from '../../apps/cli/src/local-engine.ts';
-import { dockerRun } from './docker.ts';
+import { type DockerPeer, dockerRun } from './docker.ts';
 import { type Report, type Row, report } from './report.ts';
 import { Samples } from './samples.ts';
 
@@ -32,18 +32,19 @@ export async function measure(quick: boolean, say: (line: string) => void): Prom
     registry: undefined,
     extraCa: undefined,
   });
+  let docker: DockerPeer | undefined;
   try {
     say('making the images …');
     await engine.images.build({});
     const small = await smallNode(engine);
     writeFileSync(join(dir, 'bundle.mjs'), small.bundle);
-    const docker = await dockerRun(engine, dir, { bundle: small.bundle, input, say });
+    docker = await dockerRun(engine, dir, { bundle: small.bundle, input, say });
     const samples = {
-      bare: new Samples(),
-      oci: new Samples(),
-      docker: new Samples(),
-      version: new Samples(),
-      list: new Samples(),
+      bare: new Samples('lowest'),
+      oci: new Samples('lowest'),
+      docker: new Samples('lowest'),
+      version: new Samples('lowest'),
+      list: new Samples('lowest'),
     };
     const rounds = quick ? 12 : 40;
     for (let round = 0; round < rounds; round++) {
@@ -61,6 +62,7 @@ export async function measure(quick: boolean, say: (line: string) => void): Prom
     const throughput = await uploads(engine, quick ? 3 : 9);
     return report('run', quick, rows({ ...samples, rtt, throughput }, docker));
   } finally {
+    docker?.remove();
     await close();
     rmSync(dir, { recursive: true, force: true });
   }
@@ -68,7 +70,7 @@ export async function measure(quick: boolean, say: (line: string) => void): Prom
 
 function rows(
   s: Record<'bare' | 'oci' | 'docker' | 'version' | 'list' | 'rtt' | 'throughput', Samples>,
-  docker: { ready: boolean; why?: string },
+  docker: DockerPeer,
 ): Row[] {
   const bare = s.bare.percentile(0.5);
   const oci = s.oci.percentile(0.5);
@@ -243,7 +245,7 @@ function cli(args: string[], dir: string): Promise<number> {
 /** A cell that waits for its job answers pings. */
 async function roundTrips(engine: Engine, count: number): Promise<Samples> {
   const image = await engine.images.current('runtime');
-  const samples = new Samples();
+  const samples = new Samples('lowest');
   const limits: RunLimits = {
     cpu: 1,
     memoryBytes: 256 * 2 ** 20,
@@ -274,7 +276,7 @@ const uploadBytes = 64_000_000;
 
 async function uploads(engine: Engine, count: number): Promise<Samples> {
   const node = await build(engine, here('../nodes/upload'));
-  const samples = new Samples();
+  const samples = new Samples('highest');
   const image = await engine.images.current('runtime');
   for (let i = 0; i < count; i++) {
     let first = 0;

@@ -1,8 +1,13 @@
-/** Samples of one thing. A failure counts as a sample that took for ever, so it shows in the percentiles. */
+/** Samples of one thing, ordered from the best to the worst. A failure counts as the worst of all, so it shows in the percentiles. */
 export class Samples {
   readonly #values: number[] = [];
+  readonly #best: 'lowest' | 'highest';
   failures = 0;
   lastFailure: string | undefined;
+
+  constructor(best: 'lowest' | 'highest') {
+    this.#best = best;
+  }
 
   async take(measure: () => Promise<number>): Promise<void> {
     try {
@@ -10,7 +15,7 @@ export class Samples {
     } catch (error) {
       this.failures++;
       this.lastFailure = error instanceof Error ? error.message.slice(0, 300) : String(error);
-      this.#values.push(Number.POSITIVE_INFINITY);
+      this.#values.push(this.#best === 'lowest' ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY);
     }
   }
 
@@ -18,9 +23,9 @@ export class Samples {
     return this.#values.length;
   }
 
-  /** Null when there are none, or when that percentile is a failure. */
+  /** What that part of the samples, such as 0.95, does as well as or better. Null when there are none, or when it is a failure. */
   percentile(q: number): number | null {
-    const sorted = this.#values.toSorted((a, b) => a - b);
+    const sorted = this.#values.toSorted((a, b) => (this.#best === 'lowest' ? a - b : b - a));
     const value = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))];
     return value === undefined || !Number.isFinite(value) ? null : Math.round(value * 1000) / 1000;
   }
