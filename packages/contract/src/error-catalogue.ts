@@ -48,6 +48,20 @@ export const errorCatalogue = {
     'Check that its directory is there and may be written, or choose another.',
   ),
   NOT_FOUND: entry(2, 'user', 'There is no such thing.', 'List what is there and check the spelling.'),
+  REQUEST_INVALID: entry(
+    2,
+    'user',
+    'The request is not one of this API.',
+    'See the place; fields and values are those of the route.',
+  ),
+  REQUEST_TOO_LARGE: entry(2, 'user', 'The request is over the limit of its route.', 'Send less at a time.'),
+  RESPONSE_INVALID: entry(
+    1,
+    'retry',
+    'The answer of the server is not one of this API, or broke off.',
+    'Check the address and that both sides have one version, then try again.',
+  ),
+  ROLE_MISSING: entry(4, 'final', 'The caller lacks the role that this needs.', 'Ask an admin for the role.'),
   INTERRUPTED: entry(130, 'retry', 'Interrupted.', 'Run the command again.'),
   INTERNAL: entry(70, 'defect', 'An unexpected condition: a defect of Glovebox.', 'Report it with the text above.'),
 

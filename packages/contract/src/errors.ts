@@ -69,9 +69,31 @@ export class GloveboxError extends Error {
   }
 }
 
-/** Anything thrown, as data. What is not a GloveboxError is a defect of ours: `INTERNAL`, with its message. */
+/**
+ * Anything thrown, as data. What a full or closed disk says through any library is told by its own code; what is else no
+ * GloveboxError is a defect of ours: `INTERNAL`, with its message.
+ */
 export function toErrorData(thrown: unknown): ErrorData {
   if (thrown instanceof GloveboxError) return thrown.toData();
+  const storage = storageError(thrown);
+  if (storage !== undefined) return storage.toData();
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return { code: 'INTERNAL', message, hint: errorCatalogue.INTERNAL.hint };
+}
+
+function storageError(thrown: unknown): GloveboxError | undefined {
+  if (!(thrown instanceof Error)) return undefined;
+  const { code, path } = thrown as { code?: unknown; path?: unknown };
+  const place = typeof path === 'string' ? { place: { file: path } } : {};
+  switch (code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return new GloveboxError('DISK_FULL', { cause: thrown, ...place });
+    case 'EROFS':
+    case 'EACCES':
+    case 'EPERM':
+      return new GloveboxError('DATA_DIR_UNUSABLE', { message: thrown.message, cause: thrown, ...place });
+    default:
+      return undefined;
+  }
 }

@@ -35,3 +35,26 @@ export interface Engine {
   readonly now: () => number;
   readonly monotonicMs: () => number;
 }
+
+/** Open parts of the engine, each at its first use: a call that lists runs must not start what builds nodes. */
+export type OpenParts = <Name extends keyof Engine>(...names: Name[]) => Promise<Pick<Engine, Name>>;
+
+/** Everything, for use cases that build or run. */
+export const openEngine = (open: OpenParts): Promise<Engine> =>
+  open(
+    'store',
+    'drafts',
+    'releases',
+    'audit',
+    'artifacts',
+    'checks',
+    'blobs',
+    'images',
+    'driver',
+    'packages',
+    'bundles',
+    'signer',
+    'keys',
+    'now',
+    'monotonicMs',
+  );

@@ -20,7 +20,7 @@ export {
   bundleNode,
 } from './bundle/bundle-node.ts';
 export { restoreDependencies } from './bundle/restore-dependencies.ts';
-export type { Engine } from './engine.ts';
+export { type Engine, type OpenParts, openEngine } from './engine.ts';
 export { isDead, ownIdentity } from './host.ts';
 export type { RunEvents, RunResult } from './perform-run.ts';
 export type * from './ports.ts';

@@ -6,6 +6,8 @@ import { fromFindings } from '../finding-error.ts';
 
 export interface PutDraftRequest {
   project: string;
+  /** What the caller takes it for; whatever its manifest says where left out. */
+  id?: string;
   actor: string;
   /** The files of the package, by path from its root. */
   files: Iterable<readonly [path: string, bytes: Uint8Array]>;
@@ -24,8 +26,9 @@ export interface PutDraft {
  * @throws GloveboxError `PACKAGE_INVALID` with the findings as details, `DRAFT_BUSY` while another revision is being
  *   validated, `VERSION_EXISTS` when the version is released with another content, `DISK_FULL`. Nothing is changed then.
  */
-export async function putDraft(engine: Engine, { project, actor, files: sent }: PutDraftRequest): Promise<PutDraft> {
-  const snapshot = await gatherSnapshot(sent);
+export async function putDraft(engine: Engine, request: PutDraftRequest): Promise<PutDraft> {
+  const { project, actor } = request;
+  const snapshot = await gatherSnapshot(request.files);
   if (!snapshot.ok) throw invalid(snapshot.findings);
   const { files } = snapshot;
   const read = await readPackageFiles(files, { purpose: 'release', registries: engine.packages.registries() });
@@ -35,6 +38,7 @@ export async function putDraft(engine: Engine, { project, actor, files: sent }: 
   if (identity === undefined) throw invalid(read.ok ? [] : read.findings);
 
   const { id, version } = identity;
+  if (request.id !== undefined && request.id !== id) throw otherNode(id, request.id);
   const revision = packageRevision(files);
   const stored = await engine.blobs.put(whole(encodeSnapshot(files)), artifactLimits.sourceBytes);
   const outcome = await engine.drafts.put(
@@ -66,6 +70,13 @@ function invalid(findings: readonly StaticFinding[]): GloveboxError {
     ...(findings.length > 1 ? { message: `This is no node package: ${findings.length} findings.` } : {}),
   });
 }
+
+const otherNode = (id: string, asked: string): GloveboxError =>
+  new GloveboxError('PACKAGE_INVALID', {
+    message: `The package is of the node ${id}, not ${asked}.`,
+    hint: 'Send it as the draft of its own id.',
+    place: { file: 'node.json', path: '/id' },
+  });
 
 async function* whole(bytes: Uint8Array): AsyncIterable<Uint8Array> {
   yield bytes;

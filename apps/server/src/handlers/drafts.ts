@@ -1,0 +1,51 @@
+import { GloveboxError } from '@glovebox/contract';
+import type { GroupName, Handlers } from '../handler.ts';
+import { requireImages } from '../require-images.ts';
+import { entriesOf } from '../snapshot.ts';
+
+export const draftHandlers: Handlers<GroupName<'drafts'>> = {
+  'drafts.put': async ({ params, body, actor }, { open }) => {
+    const { openEngine, putDraft } = await import('@glovebox/engine');
+    const { project, id } = params;
+    return putDraft(await openEngine(open), { project, id, actor, files: entriesOf(body) });
+  },
+
+  'drafts.list': async ({ params, query }, { open }) => {
+    const { drafts } = await open('drafts');
+    const { limit = 100, after } = query;
+    return { drafts: await drafts.list({ ...params, limit, ...(after === undefined ? {} : { after }) }) };
+  },
+
+  'drafts.get': async ({ params }, { open }) => {
+    const { drafts } = await open('drafts');
+    const found = await drafts.get(params.project, params.id);
+    if (found === undefined)
+      throw new GloveboxError('NOT_FOUND', { message: `There is no draft ${params.project}/${params.id}.` });
+    return { draft: found.draft, report: found.report };
+  },
+
+  'drafts.validate': async (call, { open }) => {
+    const { openEngine, validateDraft } = await import('@glovebox/engine');
+    const engine = await openEngine(open);
+    const { project, id } = call.params;
+    const { revision } = call.body;
+    await requireImages(call.signal, engine.images, (line) =>
+      call.tell({ event: 'step', step: 'image', detail: line }),
+    );
+    const { draft, report, artifact } = await validateDraft(
+      engine,
+      { project, id, actor: call.actor, ...(revision === undefined ? {} : { revision }) },
+      {
+        onCheck: (event) =>
+          call.tell(
+            event.kind === 'started'
+              ? { event: 'check-began', id: event.check }
+              : { event: 'check-ended', result: event.result, findings: event.findings },
+          ),
+      },
+      call.signal,
+    );
+    const { checks, findings } = report;
+    return { draft: { project, id, revision: report.revision }, state: draft.state, artifact, checks, findings };
+  },
+};

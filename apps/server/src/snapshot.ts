@@ -1,0 +1,24 @@
+import { GloveboxError, type Json, type Snapshot } from '@glovebox/contract';
+import { gatherSnapshot } from '@glovebox/validate';
+
+/**
+ * The files that were uploaded.
+ *
+ * @throws GloveboxError `PACKAGE_INVALID` with the findings, where they are no tree of files within the limits.
+ */
+export async function filesOf(snapshot: Snapshot): Promise<ReadonlyMap<string, Uint8Array>> {
+  const gathered = await gatherSnapshot(entriesOf(snapshot));
+  if (gathered.ok) return gathered.files;
+  const [first] = gathered.findings;
+  throw new GloveboxError('PACKAGE_INVALID', {
+    ...(first === undefined ? {} : { message: first.message, place: first.place, hint: first.hint }),
+    details: { findings: gathered.findings as unknown as Json },
+  });
+}
+
+/** The same, not yet held to any rule. */
+export const entriesOf = ({ files }: Snapshot): (readonly [path: string, bytes: Uint8Array])[] =>
+  files.map(({ path, contentBase64 }) => [path, bytesOf(contentBase64)]);
+
+/** Not a view of the pool that small buffers share: what is kept of a file would keep the pool. */
+const bytesOf = (base64: string): Uint8Array => new Uint8Array(Buffer.from(base64, 'base64'));
