@@ -575,6 +575,17 @@ describe('what it may cost', () => {
     await expect(judge(schema, value, 100)).rejects.toThrow(TooCostly);
   });
 
+  it.each<[string, Json]>([
+    ['maxProperties', { maxProperties: 5000 }],
+    ['additionalProperties', { not: { additionalProperties: false } }],
+    ['const', { not: { const: { a: 1 } } }],
+  ])('spends for every name of an object that %s lists, each time', async (_, schema) => {
+    const value = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`k${i}`, 0]));
+    const times = (count: number): Json => ({ allOf: Array.from({ length: count }, () => schema) });
+    await expect(judge(times(100), value, 90_000)).rejects.toThrow(TooCostly);
+    expect(await judge(times(10), value, 90_000)).toEqual([]);
+  });
+
   it('fails a deep value under recursive alternatives without trying them over and over', async () => {
     const schema = {
       $defs: {

@@ -11,8 +11,8 @@ export const schemaLimits = {
   valueBytes: 16 * 1024 * 1024,
   valueDepth: 128,
   /**
-   * Steps of one evaluation, and how many more for each byte of the value's text: a schema met by a value, a member, an
-   * element, a node of a comparison, a few characters. A value under an ordinary schema takes about one for two bytes.
+   * Steps of one evaluation, and how many more for each byte of the value's text: a schema met by a value, a member, its
+   * name, an element, a node of a comparison, a few characters. A value under an ordinary schema takes about one for two bytes.
    */
   steps: 5_000_000,
   stepsPerByte: 2,
