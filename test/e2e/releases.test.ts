@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deprecateRelease, publishRelease, revokeRelease, showRelease, verifyRun } from '@glovebox/engine';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { judgeDraft } from '../support/release-records.ts';
 import { author, passDraft, release, runReference } from '../support/releases.ts';
 import { tamper } from '../support/tamper.ts';
 import { useEngine } from '../support/use-engine.ts';
@@ -168,6 +169,8 @@ describe('publishing', () => {
     await engine.drafts.put(next, event);
     await expect(publish()).rejects.toMatchObject({ code: 'NOT_VALIDATED' });
     await expect(publish({ revision: passed.revision })).rejects.toMatchObject({ code: 'DRAFT_STALE' });
+    await judgeDraft(engine, { id, version: '1.2.0' }, false);
+    await expect(publish()).rejects.toMatchObject({ code: 'NOT_VALIDATED' });
     expect(await engine.releases.list({ project: 'default', id, limit: 1 })).toEqual([]);
     await passDraft(cells(), giving(1));
     expect(await publish({ revision: passed.revision })).toMatchObject({ created: true });
@@ -197,6 +200,20 @@ describe('publishing', () => {
     const one = await release(cells(), giving(1));
     await expect(passDraft(cells(), giving(2))).rejects.toThrow();
     expect(await publish()).toEqual({ release: one, created: false });
+    expect((await runReference(engine, id)).output).toBe(1);
+  });
+
+  it('of the same source made by other tools is another content, and refused under a released version', async () => {
+    const { engine } = cells();
+    const one = await release(cells(), giving(1));
+    await passDraft(cells(), giving(2), { version: '2.0.0' });
+    const again = await passDraft(cells(), giving(1), { toolchain: ['node@newer'] });
+    expect([again.revision, again.artifact]).toEqual([one.revision, expect.not.stringMatching(one.digest)]);
+    await expect(publish()).rejects.toMatchObject({
+      code: 'VERSION_EXISTS',
+      details: { ref: one.ref, digest: one.digest },
+    });
+    expect(await engine.releases.list({ project: 'default', id, limit: 9 })).toEqual([one]);
     expect((await runReference(engine, id)).output).toBe(1);
   });
 

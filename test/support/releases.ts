@@ -28,6 +28,8 @@ export const author = 'local:uid=0';
 export interface PassOptions {
   project?: string;
   version?: string;
+  /** What it is made by, as text: part of the artifact's digest. */
+  toolchain?: string[];
 }
 
 export interface PassedDraft extends PassedValidation {
@@ -46,7 +48,7 @@ let drafts = 0;
 export async function passDraft(
   { engine, dataDir }: { engine: Engine; dataDir: string },
   source: NodeSource,
-  { project = 'default', version = '1.0.0' }: PassOptions = {},
+  { project = 'default', version = '1.0.0', toolchain = ['node@test'] }: PassOptions = {},
 ): Promise<PassedDraft> {
   const id = source.id ?? 'test-node';
   const packageJson = JSON.stringify({ name: id, version, license: 'Apache-2.0', type: 'module' });
@@ -71,7 +73,6 @@ export async function passDraft(
   const begun = await engine.drafts.beginValidation(begin, { ...event, action: 'draft.validation-began' });
   if (begun !== 'begun') throw new Error(`the validation did not begin: ${begun}`);
   const { bundle, sourceMap } = await buildNode(engine, pkg);
-  const toolchain = ['node@test'];
   const report: Report = {
     schema: 'glovebox.report/1',
     project,
