@@ -14,7 +14,8 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openLayout, signStatement, verifyArtifact } from '@glovebox/artifact';
+import { describeBlob, openLayout, referrersTag, sha256Of, signStatement, verifyArtifact } from '@glovebox/artifact';
+import { artifactLimits, artifactMediaTypes, refNameAnnotation } from '@glovebox/contract';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeArtifact, makeSigner, makeStatements } from '../../../test/support/artifact.ts';
 import { createArtifactStore } from './artifact-store.ts';
@@ -94,6 +95,29 @@ describe('an artifact that was put', () => {
     expect(await other.attestations(artifact.digest)).toEqual(artifact.attestations);
     await store.put(second);
     expect((await other.load(second.digest)).config.version).toBe('1.2.4');
+  });
+
+  it('takes as many attestations as a reader does, and keeps those when there is one more', async () => {
+    const store = createArtifactStore(dir);
+    await store.put({ ...artifact, attestations: [] });
+    const fakes = Array.from({ length: artifactLimits.attestations - 1 }, (_, i) => ({
+      mediaType: artifactMediaTypes.manifest,
+      digest: sha256Of(String(i)),
+      size: 1,
+      artifactType: artifactMediaTypes.attestation,
+    }));
+    const list = Buffer.from(JSON.stringify({ schemaVersion: 2, manifests: fakes }));
+    writeFileSync(pathOf(sha256Of(list)), list);
+    const { manifests, ...rest } = index();
+    const annotations = { [refNameAnnotation]: referrersTag(artifact.digest) };
+    const described = { ...describeBlob(artifactMediaTypes.index, list), annotations };
+    writeFileSync(join(dir, 'index.json'), JSON.stringify({ ...rest, manifests: [...manifests, described] }));
+    await store.attest(artifact.digest, artifact.attestations.slice(0, 1));
+    const before = index();
+    expect(before.manifests[1]?.digest).not.toBe(described.digest);
+    expect(await codeOf(store.attest(artifact.digest, artifact.attestations.slice(1, 2)))).toBe('INTERNAL');
+    expect(await codeOf(store.attest(artifact.digest, artifact.attestations.slice(0, 1)))).toBe('ok');
+    expect(index()).toEqual(before);
   });
 
   it('can be named, and a name moves to who gets it last', async () => {

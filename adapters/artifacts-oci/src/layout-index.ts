@@ -5,6 +5,7 @@ import {
   artifactLimits,
   artifactMediaTypes,
   type Descriptor,
+  GloveboxError,
   type OciIndex,
   ociManifestSchema,
   refNameAnnotation,
@@ -77,6 +78,8 @@ export function findArtifact(index: OciIndex, digest: string): Descriptor | unde
 /**
  * The index with these referrers of an artifact beside those that it has, in which case they keep their place. The list
  * itself is a blob, and is written first.
+ *
+ * @throws GloveboxError `INTERNAL` beyond artifactLimits.attestations.
  */
 export async function withReferrers(
   paths: LayoutPaths,
@@ -91,6 +94,12 @@ export async function withReferrers(
   const given = added.map(({ descriptor }) => descriptor);
   const before = old === undefined ? await strays(paths, index, digest) : await readList(paths, old, digest, given);
   const all = new Map([...before, ...given].map((descriptor) => [descriptor.digest, descriptor]));
+  // Here, not when it is read: with one more, the artifact would be refused wherever it is loaded.
+  if (all.size > artifactLimits.attestations) {
+    throw new GloveboxError('INTERNAL', {
+      message: `${digest} has ${artifactLimits.attestations} attestations and takes no more.`,
+    });
+  }
   const list = listReferrers(digest, [...all.values()]);
   await writeBlobs(paths, new Map([[list.descriptor.digest, list.bytes]]));
   if (list.descriptor.digest === old?.digest) return index;
