@@ -2,7 +2,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { judgeProbe, probeCalls, readProbeReport } from '@glovebox/cell';
 import { newCellId } from '@glovebox/contract';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { openCellBench, testImage } from '../../../test/support/cell-bench.ts';
 import { readHierarchies } from './cgroup-hierarchies.ts';
 import { parseOwnedName } from './ownership.ts';
@@ -86,22 +86,26 @@ describe.each(['crun', 'runc'] as const)('a cell under %s', (runtime) => {
     const { of } = readHierarchies();
     const limit = (controller: string, file: string): string => {
       const hierarchy = of(controller);
-      const path =
-        cgroups
-          .split('\n')
-          .find((line) => line.includes(`:${controller}:`))
-          ?.split(':')[2] ?? '';
+      const ofHierarchy =
+        hierarchy?.version === 2 ? /^0::(.*)$/m : new RegExp(`^\\d+:(?:.*,)?${controller}(?:,.*)?:(.*)$`, 'm');
+      const path = ofHierarchy.exec(cgroups)?.[1] ?? '';
       const own = runtime === 'crun' ? path : path.replace(/\/runtime$/, '');
       return readFileSync(`${hierarchy?.mountPoint}${own}/${file}`, 'utf8').trim();
     };
     const memory = String(bench.plan().limits.memoryBytes);
-    expect(limit('memory', 'memory.limit_in_bytes')).toBe(memory);
-    expect(limit('memory', 'memory.memsw.limit_in_bytes')).toBe(memory);
+    if (of('memory')?.version === 2) {
+      expect([limit('memory', 'memory.max'), limit('memory', 'memory.swap.max')]).toEqual([memory, '0']);
+    } else {
+      expect(limit('memory', 'memory.limit_in_bytes')).toBe(memory);
+      expect(limit('memory', 'memory.memsw.limit_in_bytes')).toBe(memory);
+    }
+    const quota = (): string =>
+      of('cpu')?.version === 2 ? (limit('cpu', 'cpu.max').split(' ')[0] ?? '') : limit('cpu', 'cpu.cfs_quota_us');
     expect(limit('pids', 'pids.max')).toBe(String(bench.plan().limits.pids + (runtime === 'crun' ? 1 : 0)));
-    expect(limit('cpu', 'cpu.cfs_quota_us')).toBe('200000');
+    expect(quota()).toBe('200000');
     await cell.dispatch({ cpu: 0.5, deadlineMs: 30_000 });
-    expect(limit('cpu', 'cpu.cfs_quota_us')).toBe('50000');
-    if (runtime === 'crun') {
+    expect(quota()).toBe('50000');
+    if (runtime === 'crun' && of('devices')?.version === 1) {
       expect(limit('devices', 'devices.list').split('\n').sort()).toEqual([
         'c 1:3 rw',
         'c 1:5 rw',
@@ -154,6 +158,23 @@ it('finds a host usable by a live probe, and says what it did not look at withou
   expect(report.usable).toBe(true);
   const blind = await bench.driver.inspect();
   expect(blind.facts.find(({ name }) => name === 'seccomp')?.state).toBe('unknown');
+});
+
+it('does not find a host usable on a processor for which there is no probe, and says so', async () => {
+  vi.spyOn(process, 'arch', 'get').mockReturnValue('arm64');
+  try {
+    const report = await bench.driver.inspect(testImage);
+    expect(report.usable).toBe(false);
+    expect(report.facts.find(({ name }) => name === 'seccomp')?.state).toBe('unknown');
+    expect(report.facts.find(({ name }) => name === 'probe-cell')).toMatchObject({
+      state: 'missing',
+      required: true,
+      detail: expect.stringContaining('arm64'),
+      hint: expect.stringContaining('x64'),
+    });
+  } finally {
+    vi.restoreAllMocks();
+  }
 });
 
 describe('a cell that a test weakened', () => {

@@ -10,6 +10,7 @@ import {
   judgeProbe,
   maxProbeBytes,
   readProbeReport,
+  sysprobeArch,
 } from '@glovebox/cell';
 import { type CellId, type CellPlan, formatSize, GloveboxError, newCellId, toErrorData } from '@glovebox/contract';
 import { missingControllers } from './cell-cgroup.ts';
@@ -204,6 +205,7 @@ const unknownFacts = (): HostFact[] =>
 async function probeFacts({ boot }: InspectContext, image: string): Promise<HostFact[]> {
   const plan = probePlan(image);
   try {
+    requireProbe();
     const { output, cell } = await runProbe(boot, plan);
     const seen = { ...readProbeReport(output), plan, hostNamespaces: readNamespaces() };
     const judged = judgeProbe(seen).map(({ property, claim, violations }) =>
@@ -229,6 +231,15 @@ async function probeFacts({ boot }: InspectContext, image: string): Promise<Host
   } catch (thrown) {
     return [...unknownFacts(), fact('probe-cell', true, caught(thrown))];
   }
+}
+
+/** Cells start elsewhere too. But what is not shown to be in force is not in force. */
+function requireProbe(): void {
+  if (process.arch === sysprobeArch) return;
+  throw new GloveboxError('HOST_UNSUPPORTED', {
+    message: `The probe makes system calls of ${sysprobeArch}: what cells on ${process.arch} are kept from cannot be shown.`,
+    hint: `Use a host with ${sysprobeArch}. On ${process.arch} no host is called usable yet.`,
+  });
 }
 
 const probePlan = (image: string): CellPlan => ({

@@ -20,4 +20,4 @@ export { planBundleCell, planHash, planRunCell, planTestsCell, planTypesCell } f
 export { maxProbeBytes, type ProbeReport, readProbeReport } from './probe-report.ts';
 export { allowedNames, cellSeccomp, type SeccompList, type SyscallArch, type SyscallCondition } from './seccomp.ts';
 export { type ProbeCall, probeCalls } from './syscalls.ts';
-export { assembleSysprobe, type ProbeOutcome, readSysprobe, type SysprobeReport } from './sysprobe.ts';
+export { assembleSysprobe, type ProbeOutcome, readSysprobe, type SysprobeReport, sysprobeArch } from './sysprobe.ts';

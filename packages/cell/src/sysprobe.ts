@@ -1,4 +1,5 @@
 import { GloveboxError } from '@glovebox/contract';
+import type { SyscallArch } from './seccomp.ts';
 import { type ProbeArgument, type ProbeCall, probeCalls, refusalErrno } from './syscalls.ts';
 
 /**
@@ -10,6 +11,9 @@ import { type ProbeArgument, type ProbeCall, probeCalls, refusalErrno } from './
  * header `"GBSP", u32 count`, record `u32 index, u32 nr, i64 result`.
  */
 const base = 0x40_0000n;
+/** The program's processor. On others nothing can show what a cell's filter refuses. */
+export const sysprobeArch: SyscallArch = 'x64';
+
 const elfHeaderBytes = 64;
 const programHeaderBytes = 56;
 const entryBytes = 64;
