@@ -233,7 +233,7 @@ async function probeFacts({ boot }: InspectContext, image: string): Promise<Host
   }
 }
 
-/** Cells start elsewhere too. But what is not shown to be in force is not in force. */
+/** Cells may be booted elsewhere too. But what is not shown to be in force is not in force. */
 function requireProbe(): void {
   if (process.arch === sysprobeArch) return;
   throw new GloveboxError('HOST_UNSUPPORTED', {
