@@ -1,3 +1,7 @@
+/** At most `max` characters of a text. */
+export const shortened = (text: string, max: number): string =>
+  text.length <= max ? text : `${text.slice(0, max - 1)}…`.toWellFormed();
+
 /** Hostile text, fit for a line of a report: quoted, control characters escaped, at most `max` characters of it. */
 export function quoted(text: string, max = 80): string {
   const cut = text.length > max ? `${text.slice(0, max)}…` : text;

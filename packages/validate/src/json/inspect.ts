@@ -1,15 +1,16 @@
-import { type Segment, toPointer } from './pointer.ts';
+import { type Segment, toShortPointer } from './pointer.ts';
 import { walkJson } from './walk.ts';
 
 export interface JsonProblem {
   reason: 'syntax' | 'too-deep' | 'duplicate-key' | 'unsafe-number';
   message: string;
   offset: number;
-  /** JSON Pointer of the member or element; of the text as a whole for `syntax`. */
+  /** JSON Pointer of the member or element, or of what it is in if that is too long; of the text as a whole for `syntax`. */
   path: string;
 }
 
 const maxProblems = 20;
+const maxPathLength = 2048;
 
 /**
  * What is wrong with a JSON text beyond its meaning: syntax, depth, a member named twice (parsers disagree which one
@@ -20,7 +21,11 @@ const maxProblems = 20;
 export function inspectJson(text: string, maxDepth: number): JsonProblem[] {
   const problems: JsonProblem[] = [];
   const open: { names: Set<string> | undefined; next: Segment }[] = [];
-  const path = () => toPointer(open.map((level) => level.next));
+  const path = () =>
+    toShortPointer(
+      open.map((level) => level.next),
+      maxPathLength,
+    );
   const step = () => {
     const level = open.at(-1);
     if (typeof level?.next === 'number') level.next++;

@@ -1,8 +1,7 @@
+import { schemaLimits } from '../schema/limits.ts';
 import type { Misfit, SchemaProblem } from '../schema/problem.ts';
 import { type Answer, valueNames } from './protocol.ts';
 
-const maxPathLength = 16 * 1024;
-const maxMessageLength = 2000;
 const maxItems = 100;
 
 /**
@@ -49,7 +48,7 @@ export function parseAnswer(head: Buffer): Answer | undefined {
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-const isText = (value: unknown, max = maxMessageLength): value is string =>
+const isText = (value: unknown, max: number = schemaLimits.messageLength): value is string =>
   typeof value === 'string' && value.length <= max;
 
 function isList<T>(value: unknown, isItem: (item: unknown) => item is T): value is T[] {
@@ -59,21 +58,23 @@ function isList<T>(value: unknown, isItem: (item: unknown) => item is T): value 
 function isMisfit(value: unknown): value is Misfit {
   return (
     isRecord(value) &&
-    isText(value.instancePath, maxPathLength) &&
-    isText(value.schemaPath, maxPathLength) &&
+    isText(value.instancePath, schemaLimits.pathLength) &&
+    isText(value.schemaPath, schemaLimits.pathLength) &&
     isText(value.message)
   );
 }
 
 function isFault(value: unknown): value is { reason: string; path: string; message: string } {
-  return isRecord(value) && isText(value.reason) && isText(value.path, maxPathLength) && isText(value.message);
+  return (
+    isRecord(value) && isText(value.reason) && isText(value.path, schemaLimits.pathLength) && isText(value.message)
+  );
 }
 
 function isProblem(value: unknown): value is SchemaProblem {
   return (
     isRecord(value) &&
     (value.rule === 'SCHEMA_UNSUPPORTED' || value.rule === 'SCHEMA_TOO_COSTLY') &&
-    isText(value.path, maxPathLength) &&
+    isText(value.path, schemaLimits.pathLength) &&
     isText(value.message) &&
     (value.hint === undefined || isText(value.hint))
   );

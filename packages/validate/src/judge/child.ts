@@ -16,7 +16,7 @@ import type { SchemaNode } from '../schema/node.ts';
 import type { LoadEngine } from '../schema/pattern.ts';
 import { type SchemaProblem, TooCostly } from '../schema/problem.ts';
 import { encodeFrame, type Frame, lengthBytes, readLengths } from './frames.ts';
-import { type Answer, type Request, requestLimits, type ValueName, valueNames } from './protocol.ts';
+import { type Answer, answerLimits, type Request, requestLimits, type ValueName, valueNames } from './protocol.ts';
 
 /** A package name cannot be resolved here: only the sources and the engine's own directory may be read. */
 const engineUrl = process.argv[2] ?? '';
@@ -52,9 +52,18 @@ async function load(sizes: Record<ValueName, number>, body: Buffer): Promise<Ans
   for (const which of valueNames) {
     const text = body.subarray(at, at + sizes[which]);
     at += sizes[which];
-    problems[which] = await loadOne(which, text);
+    problems[which] = fitting(await loadOne(which, text));
   }
   return { kind: 'loaded', problems };
+}
+
+/** As many as have room in an answer about three schemas: what is hostile in a path is written six times as long. */
+function fitting(problems: SchemaProblem[]): SchemaProblem[] {
+  let room = answerLimits.headBytes / (valueNames.length + 1);
+  return problems.filter((problem) => {
+    room -= Buffer.byteLength(JSON.stringify(problem)) + 1;
+    return room >= 0;
+  });
 }
 
 async function loadOne(which: ValueName, bytes: Buffer): Promise<SchemaProblem[]> {

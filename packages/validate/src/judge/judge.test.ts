@@ -154,6 +154,55 @@ describe('a judge under attack', { timeout: 300_000 }, () => {
     expect(await judge.check('input', `[${items.join()},{"i":1}]`)).toHaveLength(1);
   });
 
+  const control = (length: number): string => '\u0001'.repeat(length);
+  const named = (...names: string[]): string => JSON.stringify(Object.fromEntries(names.map((name) => [name, 'x'])));
+  const numbers = { additionalProperties: { type: 'number' } } as Json;
+  it.each<[string, Json, string, number]>([
+    ['a name of 20,000 characters', numbers, named('n'.repeat(20_000)), 1],
+    ['a name of megabytes', numbers, named('n'.repeat(10_000_000)), 1],
+    [
+      'twenty names of 16,000 control characters',
+      numbers,
+      named(...'abcdefghijklmnopqrst'.split('').map((c) => c + control(16_000))),
+      20,
+    ],
+    ['a path of 4,000 characters under anyOf', { anyOf: [numbers] }, named('n'.repeat(4000)), 1],
+    ['anyOf in anyOf', { anyOf: [{ anyOf: [{ anyOf: [numbers] }] }] }, named('n'.repeat(1500)), 1],
+    [
+      'an enum of control characters',
+      { enum: Array.from('abcdefgh', (c) => c + control(59)) },
+      JSON.stringify(control(60)),
+      1,
+    ],
+    ['a member twice below a long name', {}, `{"${'n'.repeat(20_000)}":{"a":1,"a":2}}`, 1],
+  ])('tells of %s, at a place that is there', async (_, schema, text, count) => {
+    const judge = judgeOf({ input: schema });
+    const findings = await judge.check('input', text);
+    expect(findings.map(({ rule }) => rule)).toEqual(Array(count).fill('INPUT_INVALID'));
+    for (const { place, message } of findings) {
+      expect(message.length).toBeLessThan(8000);
+      const names = (place.path ?? '').split('/').slice(1);
+      expect(
+        names.reduce<Json | undefined>((value, name) => (value as Record<string, Json>)[name], JSON.parse(text)),
+      ).toBeDefined();
+    }
+    expect(await judge.check('output', '1')).toEqual([]);
+  });
+
+  it.each([
+    ['too long to tell', 9000, '/properties'],
+    ['too long to be told all', 2000, `/properties/${control(2000)}`],
+  ])('tells of schemas whose places are %s', async (_, length, path) => {
+    const unknown = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`k${i}`, 1]));
+    const schema = { properties: { [control(length)]: unknown } };
+    const judge = judgeOf({ input: schema, config: schema, output: schema });
+    const told = (await judge.checkSchemas()).map(({ rule, place }) => `${rule} ${place.path}`.replace(/\/k\d+$/, ''));
+    expect(new Set(told)).toEqual(
+      new Set(['input', 'config', 'output'].map((which) => `SCHEMA_UNSUPPORTED /${which}${path}`)),
+    );
+    expect(told.length).toBeGreaterThan(30);
+  });
+
   it('dies typed of a value that fills its memory, and the next judge works', async () => {
     const judge = judgeOf({});
     const hog = `[${'[],'.repeat(5_500_000)}[]]`;

@@ -1,7 +1,11 @@
 import type { Json } from '@glovebox/contract';
+import { shortened } from '../text.ts';
 import type { SchemaNode } from './node.ts';
 import type { Misfit } from './problem.ts';
 import { type At, full, type Misfits, miss, pointerOf, type Run, show } from './run.ts';
+
+/** Of the place that a message names. */
+const maxPlaceLength = 200;
 
 export function checkInPlace(run: Run, node: SchemaNode, value: Json, at: At | undefined, misfits: Misfits): boolean {
   const { ref, allOf, anyOf, oneOf, not, condition, consequence, alternative } = node;
@@ -75,7 +79,8 @@ function closest(run: Run, schemas: readonly SchemaNode[], value: Json, at: At |
     if (first !== undefined && depthOf(first) > (best === undefined ? -1 : depthOf(best))) best = first;
   }
   if (best === undefined) return '';
-  return `; closest: ${best.instancePath === pointerOf(at) ? '' : `${best.instancePath} `}${best.message}`;
+  const place = best.instancePath === pointerOf(at) ? '' : `${shortened(best.instancePath, maxPlaceLength)} `;
+  return `; closest: ${place}${best.message}`;
 }
 
 const depthOf = (misfit: Misfit): number => misfit.instancePath.split('/').length;

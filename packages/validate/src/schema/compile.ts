@@ -1,8 +1,8 @@
 import type { Json } from '@glovebox/contract';
-import { escapeSegment } from '../json/pointer.ts';
+import { escapeSegment, shortPointer } from '../json/pointer.ts';
 import { isObject } from '../json/value.ts';
 import { nearest } from '../suggest.ts';
-import { quoted } from '../text.ts';
+import { quoted, shortened } from '../text.ts';
 import { formats } from './format.ts';
 import { schemaLimits } from './limits.ts';
 import { type SchemaNode, type TypeName, typeNames } from './node.ts';
@@ -192,7 +192,12 @@ class Reader {
 
   readonly refuse: Refuse = (path, message, hint, rule = 'SCHEMA_UNSUPPORTED') => {
     if (this.problems.length >= schemaLimits.problems) return;
-    this.problems.push({ rule, path, message, ...(hint === undefined ? {} : { hint }) });
+    this.problems.push({
+      rule,
+      path: shortPointer(path, schemaLimits.pathLength),
+      message: shortened(message, schemaLimits.messageLength),
+      ...(hint === undefined ? {} : { hint }),
+    });
   };
 
   read(schema: Json, path: string): SchemaNode {

@@ -19,4 +19,7 @@ export const schemaLimits = {
   /** Schemas applied one inside the other. Keeps the stack far from its end. */
   nesting: 1500,
   misfits: 20,
+  /** Characters of a path and of a message that tell of any of this. What is beyond is left out. */
+  pathLength: 2048,
+  messageLength: 2000,
 } as const;

@@ -1,6 +1,6 @@
 import type { Json } from '@glovebox/contract';
-import { type Segment, toPointer } from '../json/pointer.ts';
-import { quoted } from '../text.ts';
+import { type Segment, shortPointer, toShortPointer } from '../json/pointer.ts';
+import { quoted, shortened } from '../text.ts';
 import type { Spend } from './equal.ts';
 import { schemaLimits } from './limits.ts';
 import type { SchemaNode } from './node.ts';
@@ -28,15 +28,20 @@ export type Check = (run: Run, node: SchemaNode, value: Json, at: At | undefined
 
 export function miss(misfits: Misfits, at: At | undefined, schemaPath: string, message: string): false {
   if (misfits !== null && misfits.length < schemaLimits.misfits) {
-    misfits.push({ instancePath: pointerOf(at), schemaPath, message });
+    misfits.push({
+      instancePath: pointerOf(at),
+      schemaPath: shortPointer(schemaPath, schemaLimits.pathLength),
+      message: shortened(message, schemaLimits.messageLength),
+    });
   }
   return false;
 }
 
+/** To the place itself, or to its nearest ancestor whose pointer is short enough. */
 export function pointerOf(at: At | undefined): string {
   const segments: Segment[] = [];
   for (let step = at; step !== undefined; step = step.above) segments.push(step.segment);
-  return toPointer(segments.reverse());
+  return toShortPointer(segments.reverse(), schemaLimits.pathLength);
 }
 
 /** Whether nothing that is found from here on would change the answer. */
