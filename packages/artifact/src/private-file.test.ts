@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { writeAnew } from './private-file.ts';
@@ -21,18 +22,35 @@ it('writes a file anew although another process takes what it writes for a lefto
     process.execPath,
     [
       '-e',
-      `import(${JSON.stringify(module)}).then(({ removeLeftovers }) => {
+      // It tells how often it took something, and stops before it could do so at every try of one write.
+      `const { readdirSync } = require('node:fs');
+      import(${JSON.stringify(module)}).then(({ removeLeftovers }) => {
         process.stdout.write('ready');
-        setInterval(() => removeLeftovers(${JSON.stringify(path)}), 1);
+        let taken = 0;
+        setInterval(() => {
+          if (taken === 15 || !readdirSync(${JSON.stringify(dir)}).some((name) => name.startsWith('.'))) return;
+          removeLeftovers(${JSON.stringify(path)});
+          taken++;
+          process.stdout.write('x');
+        }, 1);
       });`,
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
   const exited = once(sweeper, 'exit');
   try {
+    let told = '';
+    sweeper.stdout.on('data', (text) => {
+      told += text;
+    });
     await once(sweeper.stdout, 'data');
-    for (let i = 0; i < 200; i++) writeAnew(path, `text ${i}`, 'KEY_UNUSABLE');
-    expect(readFileSync(path, 'utf8')).toBe('text 199');
+    for (let i = 0; i < 5000 && !told.includes('x'); i += 100) {
+      for (let j = i; j < i + 100; j++) writeAnew(path, `text ${j}`, 'KEY_UNUSABLE');
+      expect(readFileSync(path, 'utf8')).toBe(`text ${i + 99}`);
+      // What the other process says is heard in between.
+      await sleep(1);
+    }
+    expect(told).toContain('x');
   } finally {
     sweeper.kill('SIGKILL');
     await exited;
