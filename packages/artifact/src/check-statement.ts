@@ -6,12 +6,15 @@ import {
   GloveboxError,
   type GloveboxErrorOptions,
   type Json,
+  jsonTextDepth,
   statementMediaType,
 } from '@glovebox/contract';
 import { canonicalJson } from './canonical.ts';
 import { sha256Of } from './digest.ts';
 import { readEnvelope, signedBytes, type UnverifiedEnvelope } from './envelope.ts';
 import { type PinnedKey, pinKey } from './keys.ts';
+
+const maxPayloadDepth = 64;
 
 /** Keys that a caller has decided about: Ed25519 public keys, in PEM or parsed. */
 export interface TrustedKeys {
@@ -128,6 +131,8 @@ function parseSigned<Statement>(
   let value: Json;
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(unsafePayload);
+    // Schemas recurse: a text that nests deeper than any of ours would overflow the stack.
+    if (jsonTextDepth(text) > maxPayloadDepth) return invalid('the payload nests too deep');
     value = JSON.parse(text) as Json;
     // One text for one statement: also keeps out repeated keys, which two readers may read in two ways.
     if (canonicalJson(value) !== text) return invalid('the payload is not canonical JSON');

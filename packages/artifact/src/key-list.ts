@@ -27,6 +27,9 @@ export interface TrustedKeyTexts {
 /** Keys that a list names; older ones stay in their files, and count as unknown. */
 const maxRetired = 100;
 
+/** An Ed25519 public key in PEM takes a tenth. */
+const maxPemLength = 1024;
+
 /**
  * The keys in a file that somebody pins: an Ed25519 public key in PEM, or the key list of an instance.
  *
@@ -83,7 +86,7 @@ function unsafeCurrentKey(bytes: Uint8Array): string {
   try {
     const statement = JSON.parse(read.envelope.unsafePayload.toString('utf8')) as { predicate: KeyList };
     const pem: unknown = statement.predicate.current.pem;
-    if (typeof pem === 'string') return pem;
+    if (typeof pem === 'string' && pem.length <= maxPemLength) return pem;
   } catch {
     // Told below.
   }

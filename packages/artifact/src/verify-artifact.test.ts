@@ -211,6 +211,14 @@ describe('attestations', () => {
     ['that are no envelope', () => 'hello'],
     ['of another payload type', () => signed(makeStatements(artifact, key.signer.instance).report, key, 'text/plain')],
     ['that are not canonical', () => signed(`${canonicalJson(makeStatements(artifact, key.signer.instance).report)} `)],
+    [
+      'that nest deep',
+      () =>
+        signed({
+          ...makeStatements(artifact, key.signer.instance).report,
+          predicate: JSON.parse('['.repeat(2000) + ']'.repeat(2000)),
+        }),
+    ],
     ['that nest without end', () => signed('['.repeat(50_000) + ']'.repeat(50_000))],
     [
       'of an unknown type',

@@ -88,6 +88,11 @@ describe('an audit chain', () => {
     ['a field more', 3, () => edited(3, { extra: 1 })],
     ['a field less', 3, () => edited(3, { actor: undefined })],
     ['half a surrogate pair', 3, () => edited(3, { actor: '\ud800' })],
+    [
+      'details that nest without end',
+      3,
+      () => edited(3, { details: { x: JSON.parse('['.repeat(200_000) + ']'.repeat(200_000)) } }),
+    ],
     ['what is no entry', 3, () => edited(3, { seq: 'x' })],
     ['the end cut off before what was signed', 4, () => entries.slice(0, 3)],
     ['nothing left', 1, () => []],

@@ -1,6 +1,7 @@
 import {
   type AuditCheckpoint,
   type AuditCheckpointPredicate,
+  type AuditEntry,
   auditCheckpointPredicateSchema,
   auditCheckpointPredicateType,
   auditCheckpointSchema,
@@ -76,12 +77,12 @@ export async function verifyAudit(
   let signedUpTo = 0;
   for await (const unsafeEntry of unsafeEntries) {
     seq++;
-    const entry = auditEntrySchema.safeParse(unsafeEntry);
-    if (!entry.success) return broken(seq, 'is not an audit entry');
-    if (entry.data.seq !== seq) return broken(seq, `has number ${entry.data.seq}`);
-    if (entry.data.previous !== previous) return broken(seq, 'does not name the hash of the entry before it');
-    if (hashOf(entry.data) !== entry.data.hash) return broken(seq, 'does not have the hash that it names');
-    previous = entry.data.hash;
+    const entry = readEntry(unsafeEntry);
+    if (entry === undefined) return broken(seq, 'is not an audit entry');
+    if (entry.seq !== seq) return broken(seq, `has number ${entry.seq}`);
+    if (entry.previous !== previous) return broken(seq, 'does not name the hash of the entry before it');
+    if (hashOf(entry) !== entry.hash) return broken(seq, 'does not have the hash that it names');
+    previous = entry.hash;
     for (const checkpoint of awaited.get(seq) ?? []) {
       if (checkpoint.hash !== previous) return broken(seq, 'is not the one that was signed');
       signedUpTo = seq;
@@ -91,6 +92,16 @@ export async function verifyAudit(
   const [lost] = [...awaited.keys()].sort((a, b) => a - b);
   if (lost !== undefined) return broken(Math.min(lost, seq + 1), 'is missing: a later one was signed');
   return { ok: true, entries: seq, head: seq === 0 ? null : previous, signedUpTo };
+}
+
+function readEntry(unsafeEntry: unknown): AuditEntry | undefined {
+  try {
+    const entry = auditEntrySchema.safeParse(unsafeEntry);
+    return entry.success ? entry.data : undefined;
+  } catch {
+    // Details that nest without end overflow the stack.
+    return undefined;
+  }
 }
 
 function readCheckpoints(
