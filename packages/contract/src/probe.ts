@@ -47,6 +47,8 @@ export const probeDocumentSchema = z.strictObject({
     pipes: z.array(z.string()),
     privileged: z.array(z.string()),
     entries: z.int(),
+    /** Whether every entry was looked at. False beyond 50,000 of them, or when one could not be read. */
+    complete: z.boolean(),
   }),
   root: lines,
   dev: z.array(z.string()),

@@ -47,6 +47,12 @@ const lines = (path: string): string[] | null =>
     ?.split('\n')
     .filter((line) => line !== '') ?? null;
 
+/** As `lines`, but of a file that the kernel has only where it knows IPv6. */
+const lines6 = (path: string): string[] | null => {
+  const outcome = attempt(() => lstatSync(path));
+  return 'error' in outcome && outcome.error === 'ENOENT' ? [] : lines(path);
+};
+
 const list = (path: string): string[] | null => {
   const outcome = attempt(() => readdirSync(path));
   return 'value' in outcome ? outcome.value.sort() : null;
@@ -88,22 +94,29 @@ function descriptors(): { fd: number; target: string; terminal: boolean }[] {
 }
 
 /** Everything in the mount tree that is neither file, directory nor link, or that carries a setuid or setgid bit. */
-function walk(): { sockets: string[]; devices: string[]; pipes: string[]; privileged: string[]; entries: number } {
+function walk() {
   const found = {
     sockets: [] as string[],
     devices: [] as string[],
     pipes: [] as string[],
     privileged: [] as string[],
     entries: 0,
+    complete: true,
   };
   const pending = ['/'];
   for (let dir = pending.pop(); dir !== undefined; dir = pending.pop()) {
-    for (const name of list(dir) ?? []) {
-      if (++found.entries > maxWalkedEntries) return found;
+    const names = list(dir);
+    if (names === null) found.complete = false;
+    for (const name of names ?? []) {
       const path = join(dir, name);
       if (path === '/proc') continue;
+      if (found.entries === maxWalkedEntries) return { ...found, complete: false };
+      found.entries++;
       const outcome = attempt(() => lstatSync(path));
-      if ('error' in outcome) continue;
+      if ('error' in outcome) {
+        found.complete = false;
+        continue;
+      }
       const stat = outcome.value;
       if (stat.isDirectory()) pending.push(path);
       else if (stat.isSocket()) found.sockets.push(path);
@@ -228,8 +241,8 @@ const document = {
   network: {
     devices: lines('/proc/self/net/dev'),
     routes: lines('/proc/self/net/route'),
-    routes6: lines('/proc/self/net/ipv6_route'),
-    addresses6: lines('/proc/self/net/if_inet6'),
+    routes6: lines6('/proc/self/net/ipv6_route'),
+    addresses6: lines6('/proc/self/net/if_inet6'),
     tcp: lines('/proc/self/net/tcp'),
     udp: lines('/proc/self/net/udp'),
     unix: lines('/proc/self/net/unix'),
