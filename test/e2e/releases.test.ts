@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deprecateRelease, publishRelease, revokeRelease, showRelease, verifyRun } from '@glovebox/engine';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { judgeDraft } from '../support/release-records.ts';
+import { beginValidation, judgeDraft } from '../support/release-records.ts';
 import { author, passDraft, release, runReference } from '../support/releases.ts';
 import { tamper } from '../support/tamper.ts';
 import { useEngine } from '../support/use-engine.ts';
@@ -117,6 +117,19 @@ describe('a run by reference', () => {
       await expect(runReference(engine, reference, { project })).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
+  it('of the same content in two projects: one artifact, two releases, and revoking one leaves the other', async () => {
+    const { engine } = cells();
+    const [left, right] = [`left-${id}`, `right-${id}`];
+    const [one, two] = [
+      await release(cells(), giving(1), { project: left }),
+      await release(cells(), giving(1), { project: right }),
+    ];
+    expect(two.digest).toBe(one.digest);
+    await revokeRelease(engine, { project: left, reference: `${id}@1.0.0`, reason: 'Not here', actor: author });
+    await expect(runReference(engine, id, { project: left })).rejects.toMatchObject({ code: 'RELEASE_REVOKED' });
+    expect((await runReference(engine, id, { project: right })).output).toBe(1);
+  });
+
   it('is refused for input, config and references that are no good, before anything is recorded or boots', async () => {
     const { engine, boots } = cells();
     const manifest = { input: { type: 'object', required: ['n'] }, config: { additionalProperties: false } };
@@ -154,6 +167,34 @@ describe('a receipt of a release', () => {
   });
 });
 
+describe('what is shown of a release', () => {
+  it('is what its artifact says, in words and as data, with who vouches for it', async () => {
+    const { engine } = cells();
+    const published = await release(cells(), {
+      id,
+      body: 'return 1',
+      manifest: { title: 'Gives one', output: { const: 1 }, resources: { timeout: '3s' } },
+    });
+    const { release: shown, content, problem } = await showRelease(engine, { project: 'default', reference: id });
+    expect([shown, problem]).toEqual([published, null]);
+    expect(content).toMatchObject({
+      name: id,
+      title: 'Gives one',
+      license: 'Apache-2.0',
+      output: { const: 1 },
+      dependencies: [],
+      toolchain: ['node@test'],
+      permissions: { digest: published.permissions, json: { limits: { timeoutMs: 3000 } } },
+      report: { checks: [], warnings: 0, notices: 0 },
+    });
+    expect(content?.permissions.words).toContain('Reaches no host.');
+    const { keyId } = engine.signer;
+    expect(content?.attestations.map((attestation) => [attestation.kind, attestation.keyId]).sort()).toEqual(
+      ['provenance', 'release', 'report', 'sbom'].map((kind) => [kind, keyId]),
+    );
+  });
+});
+
 describe('publishing', () => {
   const publish = (request: { revision?: string } = {}) =>
     publishRelease(cells().engine, { project: 'default', id, actor: author, ...request });
@@ -171,6 +212,9 @@ describe('publishing', () => {
     await expect(publish({ revision: passed.revision })).rejects.toMatchObject({ code: 'DRAFT_STALE' });
     await judgeDraft(engine, { id, version: '1.2.0' }, false);
     await expect(publish()).rejects.toMatchObject({ code: 'NOT_VALIDATED' });
+    await beginValidation(engine, { id, version: '1.2.0' });
+    await expect(publish()).rejects.toMatchObject({ code: 'DRAFT_BUSY' });
+    await engine.drafts.recoverValidations(() => true, 1);
     expect(await engine.releases.list({ project: 'default', id, limit: 1 })).toEqual([]);
     await passDraft(cells(), giving(1));
     expect(await publish({ revision: passed.revision })).toMatchObject({ created: true });

@@ -80,17 +80,27 @@ export async function putDraft(records: Records, name: DraftName = {}): Promise<
   return { revision, kind };
 }
 
-/** Register a draft and let it pass, or fail, without looking at anything. */
-export async function judgeDraft(records: Records, name: DraftName = {}, passes = true): Promise<PassedValidation> {
+/** Register a draft and begin a validation of it, which nobody goes on with. @returns its id. */
+export async function beginValidation(records: Records, name: DraftName = {}): Promise<string> {
   const { project, id, version } = named(name);
   const { revision } = await putDraft(records, name);
   const subject = `${project}/${id}@${version}`;
   const validation = randomUUID();
-  const event = { atMs: records.now(), actor, project, subject, details: {} };
   const owner = ownIdentity(records.signer.instance);
-  const begin = { project, id, revision, validation, owner, atMs: records.now() };
-  const begun = await records.drafts.beginValidation(begin, { ...event, action: 'draft.validation-began' });
+  const begun = await records.drafts.beginValidation(
+    { project, id, revision, validation, owner, atMs: records.now() },
+    { atMs: records.now(), actor, project, action: 'draft.validation-began', subject, details: {} },
+  );
   if (begun !== 'begun') throw new Error(`the validation did not begin: ${begun}`);
+  return validation;
+}
+
+/** Register a draft and let it pass, or fail, without looking at anything. */
+export async function judgeDraft(records: Records, name: DraftName = {}, passes = true): Promise<PassedValidation> {
+  const { project, id, version } = named(name);
+  const validation = await beginValidation(records, name);
+  const revision = (await records.drafts.get(project, id))?.draft.revision ?? '';
+  const subject = `${project}/${id}@${version}`;
   const report: Report = {
     schema: 'glovebox.report/1',
     project,
@@ -105,7 +115,7 @@ export async function judgeDraft(records: Records, name: DraftName = {}, passes 
   const result = { artifact: sha256Of(`artifact ${revision}`), image: sha256Of('image'), permissions: sha256Of('may') };
   await records.drafts.endValidation(
     { validation, atMs: records.now(), report, result: passes ? result : null },
-    { ...event, action: 'draft.validation-ended' },
+    { atMs: records.now(), actor, project, action: 'draft.validation-ended', subject, details: {} },
   );
   return result;
 }
