@@ -111,9 +111,9 @@ describe('limits', () => {
     const blobs = createBlobStore(dir);
     async function* breaks(): AsyncGenerator<Uint8Array> {
       yield randomBytes(5000);
-      throw new GloveboxError('CHANNEL_CLOSED');
+      throw new GloveboxError('CHANNEL_CORRUPTED');
     }
-    expect(await failure(blobs.put(breaks(), limit))).toMatchObject({ code: 'CHANNEL_CLOSED' });
+    expect(await failure(blobs.put(breaks(), limit))).toMatchObject({ code: 'CHANNEL_CORRUPTED' });
     expect(everyFile()).toEqual([]);
     expect((await blobs.put(chunks(Buffer.from('next')), limit)).sizeBytes).toBe(4);
   });

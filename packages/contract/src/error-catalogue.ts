@@ -416,7 +416,6 @@ export const errorCatalogue = {
     'This part of the context is not available yet.',
     'It comes with a later version.',
   ),
-  API_PROHIBITED: entry(1, 'user', 'A prohibited API was used.', 'Use what ctx offers.'),
 
   // Attempt: how it was ended
   TIMED_OUT: entry(
@@ -452,7 +451,6 @@ export const errorCatalogue = {
     'The cell wrote something else to the channel and was killed.',
     'Do not write to file descriptors that are not yours.',
   ),
-  CHANNEL_CLOSED: entry(1, 'retry', 'The channel closed before the answer came.', 'See the state of the attempt.'),
   CELL_BOOT_FAILED: entry(3, 'host', 'The cell did not come up.', 'Run glovebox doctor.'),
   CELL_LOST: entry(1, 'retry', 'The host lost the cell while it ran.', 'Try again.'),
 

@@ -36,7 +36,6 @@ const guestCodes: ReadonlySet<string> = new Set<ErrorCode>([
   'FILES_NOT_DECLARED',
   'FILE_NAME_REFUSED',
   'NOT_AVAILABLE_YET',
-  'API_PROHIBITED',
 ]);
 
 const violationStates: Partial<Record<ErrorCode, EndState>> = {
