@@ -5,9 +5,9 @@ import { entriesOf } from '../snapshot.ts';
 
 export const draftHandlers: Handlers<GroupName<'drafts'>> = {
   'drafts.put': async ({ params, body, actor }, { open }) => {
-    const { openEngine, putDraft } = await import('@glovebox/engine');
+    const { putDraft } = await import('@glovebox/engine');
     const { project, id } = params;
-    return putDraft(await openEngine(open), { project, id, actor, files: entriesOf(body) });
+    return putDraft(await open('drafts', 'blobs', 'packages', 'now'), { project, id, actor, files: entriesOf(body) });
   },
 
   'drafts.list': async ({ params, query }, { open }) => {

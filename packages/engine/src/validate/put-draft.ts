@@ -4,6 +4,9 @@ import { gatherSnapshot, readPackageFiles, type StaticFinding } from '@glovebox/
 import type { Engine } from '../engine.ts';
 import { fromFindings } from '../finding-error.ts';
 
+/** The parts of an engine that registering takes. */
+export type DraftRegistration = Pick<Engine, 'drafts' | 'blobs' | 'packages' | 'now'>;
+
 export interface PutDraftRequest {
   project: string;
   /** What the caller takes it for; whatever its manifest says where left out. */
@@ -26,7 +29,7 @@ export interface PutDraft {
  * @throws GloveboxError `PACKAGE_INVALID` with the findings as details, `DRAFT_BUSY` while another revision is being
  *   validated, `VERSION_EXISTS` when the version is released with another content, `DISK_FULL`. Nothing is changed then.
  */
-export async function putDraft(engine: Engine, request: PutDraftRequest): Promise<PutDraft> {
+export async function putDraft(engine: DraftRegistration, request: PutDraftRequest): Promise<PutDraft> {
   const { project, actor } = request;
   const snapshot = await gatherSnapshot(request.files);
   if (!snapshot.ok) throw invalid(snapshot.findings);
