@@ -4,6 +4,7 @@ import { SourceTree } from './builder/source-tree.ts';
 import { unpackInputs } from './builder/unpacking.ts';
 import { CellChannel } from './harness/cell-channel.ts';
 import { Control } from './harness/control.ts';
+import { pinProcessEvents } from './harness/guards.ts';
 import { seedChance } from './tester/chance.ts';
 import { startClock } from './tester/clock.ts';
 import { fetchTestJob } from './tester/job.ts';
@@ -33,12 +34,13 @@ async function runCell(exitNow: (code: number) => never): Promise<void> {
   const control = new Control(channel.client);
   const job = await channel.block(fetchTestJob(control));
 
+  pinProcessEvents();
   offerSdk();
   seedChance(job.seed);
   startClock(job.startMs);
-  runTests(treePath, job.files, (run) => {
+  runTests(treePath, job.files, (run): never => {
     control.send('POST', testControlPaths.result, encodeResult(job.nonce, run, readTree(treePath)));
-    channel.blockForEver(exitNow);
+    return channel.blockForEver(exitNow);
   });
 }
 

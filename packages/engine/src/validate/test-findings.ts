@@ -28,7 +28,8 @@ export function testFindings({ result: first }: Told, { result: second }: Told):
   }
   for (const twins of others.values()) for (const twin of twins) differing.push(compare(undefined, twin) as Finding);
   const known = failed.length + differing.length > 0;
-  return [...bounded(failed), ...bounded(differing), ...overall(first, known), ...overall(second, known)];
+  const whole = overall(first, known);
+  return [...bounded(failed), ...bounded(differing), ...(whole.length > 0 ? whole : overall(second, known))];
 }
 
 /** Records of tests by file and name: of one name in a loop there may be many, best first. */

@@ -12,10 +12,12 @@ const isAborted = getter<boolean>('aborted');
 const reasonOf = getter<unknown>('reason');
 const { addEventListener, removeEventListener } = EventTarget.prototype;
 
+/** Linked both ways, so that each can leave at any time: sleeps that overlap for ever would pile up otherwise. */
 interface Entry {
   readonly listener: Listener;
   next: Entry | undefined;
-  gone: boolean;
+  previous: Entry | undefined;
+  linked: boolean;
 }
 
 /** `ctx.signal`, and what in the harness itself waits for it. */
@@ -34,19 +36,30 @@ export class Cancellation {
     if (this.#reason) return;
     const reason = contextError('CANCELLED', notice.reason);
     this.#reason = reason;
-    for (let entry = this.#first; entry; entry = entry.next) if (!entry.gone) entry.listener(reason);
-    this.#first = undefined;
+    for (let entry = this.#first; entry; entry = this.#first) {
+      this.#unlink(entry);
+      entry.listener(reason);
+    }
     abort(this.#controller, reason);
   }
 
   /** Call `listener` when it happens, unless it has. @returns a function that takes it back. */
   onCancel(listener: Listener): () => void {
-    const entry: Entry = { listener, next: this.#first, gone: false };
+    const entry: Entry = { listener, next: this.#first, previous: undefined, linked: true };
+    if (this.#first) this.#first.previous = entry;
     this.#first = entry;
-    return () => {
-      entry.gone = true;
-      while (this.#first?.gone) this.#first = this.#first.next;
-    };
+    return () => this.#unlink(entry);
+  }
+
+  #unlink(entry: Entry): void {
+    if (!entry.linked) return;
+    entry.linked = false;
+    if (entry.previous) entry.previous.next = entry.next;
+    else this.#first = entry.next;
+    if (entry.next) entry.next.previous = entry.previous;
+    // Who has left may be held for long by its timer, and must not hold the others.
+    entry.next = undefined;
+    entry.previous = undefined;
   }
 }
 

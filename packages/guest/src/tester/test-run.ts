@@ -2,7 +2,7 @@ import type { TestRecord } from '@glovebox/contract';
 import { testLimits } from '@glovebox/contract/build-limits';
 import { textOf } from '@glovebox/sdk/context-rules';
 import { messageOf, property } from '../harness/guest-error.ts';
-import { defineProperty, indexOfText, sliceText } from '../harness/primordials.ts';
+import { defineProperty, indexOfText, runSoon, sliceText } from '../harness/primordials.ts';
 
 /** What the runner told. */
 export interface TestRun {
@@ -19,6 +19,8 @@ interface TestEvent {
   column?: number;
   testId: number;
   parentId: number | undefined;
+  /** `suite` or `test`; of events before the end. */
+  type?: string;
   details: { type?: string; error?: unknown };
   skip?: unknown;
   todo?: unknown;
@@ -31,12 +33,12 @@ const { run } = process.getBuiltinModule('node:test');
 
 /**
  * Load the files of tests in order, run what they define, and call `done` in the very moment in which the runner has
- * counted it, before any other code has a turn.
+ * counted it, before any other code has a turn. `done` does not return.
  *
  * The runner's events are taken where it emits them, by a method of the stream's own: listeners and the streams' prototypes
  * are at hand for author code.
  */
-export function runTests(treePath: string, files: readonly string[], done: (run: TestRun) => void): void {
+export function runTests(treePath: string, files: readonly string[], done: (run: TestRun) => never): void {
   const seen = new TestEvents(treePath, files);
   const stream = run({ isolation: 'none', cwd: treePath, files: files.map((file) => `${treePath}/${file}`) });
   const emit = (type: string, data: TestEvent): boolean => {
@@ -47,14 +49,29 @@ export function runTests(treePath: string, files: readonly string[], done: (run:
   defineProperty(stream, 'emit', { value: emit });
   // Nobody reads the stream: what is pushed would only be kept.
   defineProperty(stream, 'push', { value: () => true });
+  // The event loop has nothing left to do. Either all tests have ended, and the runner's own listener, which comes first,
+  // counts them before the next turn; or one waits for what can never happen, and the runner would wait for it with a timer.
+  process.on('beforeExit', () => runSoon(() => done(seen.drained())));
+}
+
+/** A test or suite that the runner has told of. */
+interface Known {
+  /** Names of what it is in, and its own. */
+  name: string;
+  parent: Known | undefined;
+  event: TestEvent;
+  isSuite: boolean;
+  state: 'waiting' | 'running' | 'over';
+  /** How many in it are running. */
+  running: number;
 }
 
 class TestEvents {
   readonly #treePath: string;
   readonly #tests: TestRecord[] = [];
   readonly #diagnostics: string[] = [];
-  /** The whole name of each test by its id: those that it is in, and its own. */
-  readonly #names = { __proto__: null } as unknown as { [testId: number]: string };
+  readonly #known: Known[] = [];
+  readonly #byId = { __proto__: null } as unknown as { [testId: number]: Known };
   /** Absolute paths; the runner makes a test of this name for a file that has none, or cannot be loaded. */
   readonly #files = { __proto__: null } as unknown as { [path: string]: true };
 
@@ -64,7 +81,9 @@ class TestEvents {
   }
 
   take(type: string, data: TestEvent): void {
-    if (type === 'test:enqueue') this.#name(data);
+    if (type === 'test:enqueue') this.#learn(data);
+    else if (type === 'test:dequeue') this.#move(data, 'running');
+    else if (type === 'test:complete') this.#move(data, 'over');
     else if (type === 'test:pass') this.#passed(data);
     else if (type === 'test:fail') this.#failed(data);
     else if (type === 'test:diagnostic' && data.nesting === 0) this.#diagnose(data.message);
@@ -74,9 +93,36 @@ class TestEvents {
     return { success, tests: this.#tests, diagnostics: this.#diagnostics };
   }
 
-  #name({ testId, parentId, name }: TestEvent): void {
-    const parent = parentId === undefined ? undefined : this.#names[parentId];
-    this.#names[testId] = parent === undefined ? name : cut(`${parent} > ${name}`, testLimits.nameLength);
+  /** What is known when the event loop has nothing left to do, and tests run that it would have to wake. */
+  drained(): TestRun {
+    for (let i = 0; i < this.#known.length; i++) {
+      const known = this.#known[i] as Known;
+      if (known.isSuite || known.state !== 'running' || known.running > 0) continue;
+      this.#add(known.event, 'failed', 'It waits for something that can never happen.');
+    }
+    return this.end(false);
+  }
+
+  #learn(event: TestEvent): void {
+    const { testId, parentId } = event;
+    const known: Known = {
+      name: this.#wholeName(event),
+      parent: parentId === undefined ? undefined : this.#byId[parentId],
+      event,
+      isSuite: event.type === 'suite',
+      state: 'waiting',
+      running: 0,
+    };
+    this.#byId[testId] = known;
+    this.#known[this.#known.length] = known;
+  }
+
+  #move({ testId }: TestEvent, to: 'running' | 'over'): void {
+    const known = this.#byId[testId];
+    if (known === undefined || known.state === to) return;
+    const { parent, state } = known;
+    if (parent !== undefined) parent.running += to === 'running' ? 1 : state === 'running' ? -1 : 0;
+    known.state = to;
   }
 
   #passed(data: TestEvent): void {
@@ -101,15 +147,19 @@ class TestEvents {
     this.#diagnostics[this.#diagnostics.length] = cut(message, testLimits.messageLength);
   }
 
+  #wholeName({ name, parentId }: TestEvent): string {
+    const parent = parentId === undefined ? undefined : this.#byId[parentId];
+    return cut(parent === undefined ? name : `${parent.name} > ${name}`, testLimits.nameLength);
+  }
+
   #isOfFile({ name, line, column, nesting }: TestEvent): boolean {
     return nesting === 0 && line === 1 && column === 1 && this.#files[name] === true;
   }
 
   #add(data: TestEvent, verdict: TestRecord['verdict'], message?: string): void {
     const { file, line, column } = data;
-    const name = this.#isOfFile(data) ? '' : cut(this.#names[data.testId] ?? data.name, testLimits.nameLength);
     this.#tests[this.#tests.length] = {
-      name,
+      name: this.#isOfFile(data) ? '' : this.#wholeName(data),
       verdict,
       ...(file === undefined ? {} : { place: { file: this.#relative(file), line: line ?? 0, column: column ?? 0 } }),
       ...(message === undefined ? {} : { message }),
