@@ -4,8 +4,15 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { GloveboxError } from '@glovebox/contract';
 import { z } from 'zod';
 
-/** Names of the environment variables that this product reads. Nothing else of it is looked at. */
-export const environmentNames = { dataDir: 'GLOVEBOX_DATA_DIR', extraCa: 'GLOVEBOX_EXTRA_CA' } as const;
+/**
+ * Names of the environment variables that make the configuration. Of the rest only the home directory counts, and what npm
+ * is configured with (`@glovebox/registry-npm`).
+ */
+export const environmentNames = {
+  dataDir: 'GLOVEBOX_DATA_DIR',
+  dataHome: 'XDG_DATA_HOME',
+  extraCa: 'GLOVEBOX_EXTRA_CA',
+} as const;
 
 const fileSchema = z.strictObject({
   runtime: z.union([z.enum(['auto', 'crun', 'runc']), z.string().startsWith('/')]).default('auto'),
@@ -32,7 +39,7 @@ export function dataDirOf(option: string | undefined): string {
       hint: 'Pass --data-dir DIR.',
     });
   if (named !== undefined) return resolve(named);
-  const base = env.XDG_DATA_HOME;
+  const base = env[environmentNames.dataHome];
   return join(base !== undefined && isAbsolute(base) ? base : join(homedir(), '.local', 'share'), 'glovebox');
 }
 
