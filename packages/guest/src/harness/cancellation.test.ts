@@ -33,7 +33,7 @@ it('calls all, whoever leaves while they are called', () => {
   expect(called.sort()).toEqual(['a', 'b', 'c']);
 });
 
-it('keeps nothing of who has left, though somebody always waits', () => {
+it('keeps nothing of who has left, though somebody always waits', async () => {
   const cancellation = new Cancellation();
   const left: WeakRef<() => void>[] = [];
   let leave = cancellation.onCancel(() => undefined);
@@ -44,9 +44,8 @@ it('keeps nothing of who has left, though somebody always waits', () => {
     leave();
     leave = next;
   }
-  return new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
-    collect();
-    expect(left.filter((ref) => ref.deref() !== undefined).length).toBeLessThan(10);
-    leave();
-  });
+  await new Promise((resolve) => setImmediate(resolve));
+  collect();
+  expect(left.filter((ref) => ref.deref() !== undefined).length).toBeLessThan(10);
+  leave();
 });
