@@ -1,5 +1,6 @@
+import type { Client } from '@glovebox/client';
 import { defaultProject, GloveboxError, idPatterns } from '@glovebox/contract';
-import type { Attempt, RunRecord, RunStore } from '@glovebox/engine';
+import type { AttemptView, RunView } from '@glovebox/contract/routes';
 import { type ParsedArgs, usage } from './args.ts';
 
 /** The project that a command works in. Today there is just `default`. */
@@ -11,15 +12,20 @@ export function projectOf(args: ParsedArgs): string {
   return project;
 }
 
-/** @throws GloveboxError `NOT_FOUND` when there is no such run in the project. */
+/** Which run a command is about. @throws GloveboxError `NOT_FOUND` for a text that is the id of none. */
+export function runOf(args: ParsedArgs): { project: string; run: string } {
+  const run = args.positionals[0] as string;
+  const project = projectOf(args);
+  if (!idPatterns.run.test(run))
+    throw new GloveboxError('NOT_FOUND', { message: `There is no run ${run}.`, hint: 'See glovebox run list.' });
+  return { project, run };
+}
+
+/** The run with its last attempt. @throws GloveboxError `NOT_FOUND` when there is no such run in the project. */
 export async function findRun(
-  store: RunStore,
-  args: ParsedArgs,
-): Promise<{ run: RunRecord; attempts: Attempt[]; last: Attempt }> {
-  const id = args.positionals[0] as string;
-  const found = idPatterns.run.test(id) ? await store.get(projectOf(args), id) : undefined;
-  const last = found?.attempts.at(-1);
-  if (!found || !last)
-    throw new GloveboxError('NOT_FOUND', { message: `There is no run ${id}.`, hint: 'See glovebox run list.' });
-  return { ...found, last };
+  client: Client,
+  params: { project: string; run: string },
+): Promise<RunView & { last: AttemptView }> {
+  const found = await client.call('runs.get', { params });
+  return { ...found, last: found.attempts.at(-1) as AttemptView };
 }

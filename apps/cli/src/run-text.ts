@@ -1,5 +1,5 @@
 import type { AttemptState, ErrorData, LogRecord } from '@glovebox/contract';
-import type { GuestErrorData } from '@glovebox/engine';
+import type { AttemptErrorView } from '@glovebox/contract/routes';
 import { indented, oneLine, paint, placeText } from './output.ts';
 
 /** Texts about runs that several commands print. */
@@ -17,7 +17,7 @@ export function logText(record: LogRecord): string {
   return `${head}${indented(record.message + fields, ' '.repeat(head.length))}`;
 }
 
-export function errorLines(error: ErrorData | GuestErrorData): string {
+export function errorLines(error: ErrorData | AttemptErrorView): string {
   const lines = [`  ${oneLine(error.code)}: ${indented(error.message, '    ')}`];
   const at = error.place ? placeText(error.place).trim() : '';
   if (at !== '') lines.push(`  at ${at}`);

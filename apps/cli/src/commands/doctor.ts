@@ -3,11 +3,12 @@ import { openInstance } from '@glovebox/artifact';
 import type { CellDriver, HostFact, HostReport } from '@glovebox/cell';
 import { GloveboxError, newInstanceId } from '@glovebox/contract';
 import type { ImageStore } from '@glovebox/engine';
+import { openDriver, openImages } from '../adapters.ts';
 import type { CommandContext } from '../commands.ts';
 import { defaultConfig, loadConfig } from '../config.ts';
 import { interruption } from '../interrupts.ts';
-import { openDriver, openImages, sweepDataDir } from '../local-engine.ts';
 import { indented, type Output, paint } from '../output.ts';
+import { asOwner, sweepDataDir } from '../sweep.ts';
 
 const marks = {
   'in-force': ['green', '✓'],
@@ -36,7 +37,8 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
     report = found.report;
     own.push(found.images);
   }
-  const swept = report.usable && instance !== undefined ? await driver.sweep() : null;
+  const maySweep = report.usable && instance !== undefined;
+  const swept = maySweep ? ((await asOwner(config.dataDir, () => driver.sweep())) ?? null) : null;
   if (signal.aborted) throw new GloveboxError('INTERRUPTED');
   const facts = [...own, ...report.facts];
   const usable = report.usable && own.every(({ state }) => state === 'in-force');
@@ -53,7 +55,7 @@ async function lookAtDataDirectory(
   try {
     const { instance } = await openInstance(dataDir);
     if (!isWritable(dataDir)) throw new GloveboxError('DATA_DIR_UNUSABLE', { message: `${dataDir} is read-only.` });
-    await sweepDataDir(dataDir);
+    await asOwner(dataDir, () => sweepDataDir(dataDir));
     return [{ name: 'data-directory', required: true, state: 'in-force', detail: dataDir }, instance];
   } catch (error) {
     return [missing('data-directory', error), undefined];

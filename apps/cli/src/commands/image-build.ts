@@ -1,13 +1,14 @@
 import { formatDuration, formatSize } from '@glovebox/contract';
+import { openImages } from '../adapters.ts';
 import type { CommandContext } from '../commands.ts';
 import { loadConfig } from '../config.ts';
-import { openImages, sweepDataDir } from '../local-engine.ts';
+import { asOwner, sweepDataDir } from '../sweep.ts';
 
 export async function run({ args, output }: CommandContext): Promise<number> {
   const config = await loadConfig(args.global.dataDir);
   const { openInstance } = await import('@glovebox/artifact');
   await openInstance(config.dataDir);
-  await sweepDataDir(config.dataDir);
+  await asOwner(config.dataDir, () => sweepDataDir(config.dataDir));
   const images = await openImages(config);
   const started = performance.now();
   const built = await images.build({

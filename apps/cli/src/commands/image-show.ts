@@ -1,7 +1,7 @@
 import { formatSize } from '@glovebox/contract';
+import { openImages } from '../adapters.ts';
 import type { CommandContext } from '../commands.ts';
 import { loadConfig } from '../config.ts';
-import { openImages } from '../local-engine.ts';
 
 export async function run({ args, output }: CommandContext): Promise<number> {
   const images = await openImages(await loadConfig(args.global.dataDir));

@@ -1,3 +1,4 @@
+import type { Client } from '@glovebox/client';
 import {
   type ErrorCode,
   errorCatalogue,
@@ -5,25 +6,23 @@ import {
   formatSize,
   GloveboxError,
   type Json,
+  parseReference,
+  type Release,
 } from '@glovebox/contract';
-import {
-  type Engine,
-  type FixtureVerdict,
-  judgeFixture,
-  runTrial,
-  type TrialEvents,
-  type TrialResult,
-} from '@glovebox/engine';
+import type { RunEvent, RunOutcome } from '@glovebox/contract/routes';
+import { type FixtureVerdict, judgeFixture } from '@glovebox/engine';
 import { usage } from '../args.ts';
 import type { CommandContext } from '../commands.ts';
-import { loadConfig } from '../config.ts';
-import { readFixture } from '../fixture.ts';
-import { exitInterrupted, interruption } from '../interrupts.ts';
-import { localActor, openLocalEngine } from '../local-engine.ts';
+import { type Config, loadConfig } from '../config.ts';
+import { fixtureText, readFixture } from '../fixture.ts';
+import { exitInterrupted } from '../interrupts.ts';
+import { openApi } from '../local-api.ts';
 import { findingText, jsonText, type Output, oneLine, paint } from '../output.ts';
 import { projectOf } from '../project.ts';
+import { releaseOf } from '../release-argument.ts';
 import { errorLines, logText, stateText } from '../run-text.ts';
-import { readValue, withTextFields } from '../values.ts';
+import { namingDirectory, readTrialUpload } from '../trial-upload.ts';
+import { exactJson, readValue, withTextFields } from '../values.ts';
 
 const stepTexts: Record<string, string> = {
   read: 'reading the package',
@@ -32,15 +31,18 @@ const stepTexts: Record<string, string> = {
   bundle: 'bundling in a builder cell',
   boot: 'booting a cell',
   load: 'loading the bundle',
+  resolve: 'looking up the release',
   run: 'running',
   teardown: 'removing the cell',
 };
 
 export async function run({ args, output, windUp }: CommandContext): Promise<number> {
   const { options } = args;
-  if (options.trial !== true) throw usage('node run', 'a directory runs as a trial only: add --trial');
-  const packageDir = args.positionals[0] as string;
-  const fixture = options.fixture === undefined ? undefined : await readFixture(packageDir, options.fixture as string);
+  const target = args.positionals[0] as string;
+  const trial = options.trial === true;
+  const release = trial ? undefined : releaseArgument(target, projectOf(args));
+  if (!trial && options.fixture !== undefined) throw usage('node run', '--fixture needs a directory and --trial');
+  const fixture = options.fixture === undefined ? undefined : await readFixture(target, options.fixture as string);
   if (fixture && (options.input ?? options.config ?? options['input-text']) !== undefined) {
     throw usage('node run', '--fixture brings its own input and config');
   }
@@ -49,31 +51,37 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
   );
   if (fromStdin.length > 1) throw usage('node run', 'standard input can be read once: @- stands twice');
   const inputText = fixture
-    ? JSON.stringify(fixture.input)
+    ? exactJson(fixture.input)
     : await withTextFields(
         await readValue('input', options.input as string | undefined),
         options['input-text'] as string[] | undefined,
       );
   const configText = fixture
-    ? JSON.stringify(fixture.config)
+    ? exactJson(fixture.config)
     : await readValue('config', options.config as string | undefined);
+  const values = { inputText, configText };
   const project = projectOf(args);
   const config = await loadConfig(args.global.dataDir);
   const signal = windUp();
-  const { engine, close } = await openLocalEngine(config);
+  const { client, close } = await openApi(config);
   try {
-    await buildMissingImages(engine, output, signal);
-    const result = await runTrial(
-      engine,
-      { project, actor: localActor(), packageDir, inputText, configText },
-      eventsOf(output),
-      signal,
-    );
+    const result: RunOutcome & { release?: Release } =
+      release === undefined
+        ? await runTrial(client, { project, dir: target, config, ...values }, output, signal)
+        : await lastOf(
+            client.stream('runs.start', {
+              params: { project: release.project },
+              body: { reference: release.reference, ...values },
+              windUp: signal,
+            }),
+            output,
+          );
     const verdict = fixture ? judgeFixture(fixture.name, fixture, result) : undefined;
     const { run: id, attempt, state, output: value, error, digest, receiptDigest, phasesMs, peaks } = result;
     output.result(
       {
         run: id,
+        ...(result.release === undefined ? {} : { ref: result.release.ref }),
         attempt,
         state,
         output: value,
@@ -94,42 +102,98 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
   }
 }
 
-async function buildMissingImages({ images }: Engine, output: Output, signal: AbortSignal): Promise<void> {
+/** A directory is never meant without --trial: what runs by its name is what was released under it. */
+function releaseArgument(target: string, project: string): { project: string; reference: string } {
+  if (parseReference(target) === undefined)
+    throw usage('node run', `${target} is no reference; a directory runs as a trial only: add --trial`);
+  return releaseOf(target, project);
+}
+
+/** Tell every event, and give the result. */
+async function lastOf<Result extends RunOutcome>(
+  events: AsyncIterable<RunEvent | { event: 'result'; result: Result }>,
+  output: Output,
+  beforeFirst: () => void = () => undefined,
+): Promise<Result> {
+  for await (const event of events) {
+    if (event.event === 'result') return event.result;
+    // What is odd about the directory stands before what is odd about its build, and before the run.
+    if (event.event === 'warning' || event.event === 'run') beforeFirst();
+    tell(event, output);
+  }
+  throw new GloveboxError('RESPONSE_INVALID', { message: 'The run told no result.' });
+}
+
+/** Upload a directory and run it. @throws GloveboxError `PACKAGE_INVALID` with the findings, and as the route does. */
+async function runTrial(
+  client: Client,
+  { project, dir, config, ...values }: { project: string; dir: string; config: Config } & RunTexts,
+  output: Output,
+  windUp: AbortSignal,
+): Promise<RunOutcome> {
+  const { snapshot, warnings } = await readTrialUpload(dir, config);
+  const pending = [...warnings];
   try {
-    await images.current('builder');
+    const events = client.stream('trials.run', { params: { project }, body: { snapshot, ...values }, windUp });
+    return await lastOf(events, output, () => {
+      for (const finding of pending.splice(0)) tell({ event: 'warning', finding }, output);
+    });
   } catch (error) {
-    if (!GloveboxError.is(error, 'IMAGE_MISSING')) throw error;
-    const building = images.build({ onProgress: (line) => output.progress(line) });
-    // What a half-made image leaves is removed by whoever comes next.
-    await Promise.race([building, interruption(signal)]);
+    throw namingDirectory(error, dir);
   }
 }
 
-function eventsOf(output: Output): TrialEvents {
-  const dim = (text: string): string => paint('dim', `· ${text}`, process.stderr);
-  return {
-    onStep: (step, detail) => {
-      output.progress(dim(`${stepTexts[step] ?? step}${detail === undefined ? '' : ` ${detail}`}`));
-      output.event({ event: 'step', step, ...(detail === undefined ? {} : { detail }) });
-    },
-    onWarning: (finding) => {
-      output.progress(paint('yellow', findingText(finding), process.stderr));
-      output.event({ event: 'warning', ...finding });
-    },
-    onRun: (ids) => output.event({ event: 'run', ...ids }),
-    onLog: (record) => {
-      output.progress(logText(record));
-      output.event({ event: 'log', ...record });
-    },
-    onProgress: (progress) => {
-      const percent = progress.fraction === undefined ? '' : `${Math.round(progress.fraction * 100)} % `;
-      output.progress(dim(`${percent}${oneLine(progress.message ?? '')}`));
-      output.event({ event: 'progress', ...progress });
-    },
-  };
+interface RunTexts {
+  inputText: string;
+  configText: string;
 }
 
-function exitStatus({ state, error }: TrialResult, verdict: FixtureVerdict | undefined): number {
+function tell(event: RunEvent, output: Output): void {
+  const dim = (text: string): string => paint('dim', `· ${text}`, process.stderr);
+  switch (event.event) {
+    case 'step': {
+      const { step, detail } = event;
+      if (step === 'image') {
+        output.progress(detail ?? 'making the images');
+        return;
+      }
+      output.progress(dim(`${stepTexts[step] ?? step}${detail === undefined ? '' : ` ${detail}`}`));
+      output.event(event);
+      return;
+    }
+    case 'warning':
+      output.progress(paint('yellow', findingText(event.finding), process.stderr));
+      output.event({ event: 'warning', ...event.finding });
+      return;
+    case 'deprecated': {
+      const { ref, reason } = event.release;
+      output.progress(paint('yellow', `${ref} is deprecated: ${oneLine(reason ?? '')}`, process.stderr));
+      output.event({ event: 'deprecated', ref, reason });
+      return;
+    }
+    case 'run':
+      output.event(event);
+      return;
+    case 'log':
+      output.progress(logText(event.record));
+      output.event({ event: 'log', ...event.record });
+      return;
+    case 'progress': {
+      const { fraction, message } = event.progress;
+      const percent = fraction === undefined ? '' : `${Math.round(fraction * 100)} % `;
+      output.progress(dim(`${percent}${oneLine(message ?? '')}`));
+      output.event({ event: 'progress', ...event.progress });
+      return;
+    }
+    case 'skipped':
+      output.progress(dim(`${event.events} lines came too fast to be shown; glovebox run logs has them all`));
+      output.event(event);
+      return;
+    case 'accepted':
+  }
+}
+
+function exitStatus({ state, error }: RunOutcome, verdict: FixtureVerdict | undefined): number {
   if (state === 'CANCELLED') return exitInterrupted;
   // A code of ours is never what a node claims; what this host cannot is not the node's failure.
   const entry =
@@ -138,13 +202,7 @@ function exitStatus({ state, error }: TrialResult, verdict: FixtureVerdict | und
   return (verdict ? verdict.matches : state === 'SUCCEEDED') ? 0 : 1;
 }
 
-function fixtureText({ name, matches, differsAt, expected }: FixtureVerdict): string {
-  if (matches) return `${paint('green', 'fixture', process.stderr)} ${name}: as expected`;
-  const where = differsAt === undefined ? '' : ` at ${differsAt === '' ? 'the top' : oneLine(differsAt)}`;
-  return `${paint('red', 'fixture', process.stderr)} ${name}: differs${where}; expected ${jsonText(expected ?? null).slice(0, 300)}`;
-}
-
-function summary(result: TrialResult): string {
+function summary(result: RunOutcome): string {
   const { phasesMs: phases, peaks, limits } = result;
   const lines = [
     `${stateText(result.state, process.stderr)}  ${result.node.id}@${result.node.version}  boot ${formatDuration(phases.boot)}, load ${formatDuration(phases.load)}, run ${formatDuration(phases.run)}, teardown ${formatDuration(phases.teardown)}`,

@@ -1,20 +1,19 @@
 import { lstat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { createBlobStore } from '@glovebox/blobs-fs';
 import { formatSize, GloveboxError } from '@glovebox/contract';
 import type { CommandContext } from '../commands.ts';
 import { loadConfig } from '../config.ts';
-import { openRecords } from '../local-engine.ts';
+import { openApi } from '../local-api.ts';
 import { printable } from '../output.ts';
-import { findRun } from '../project.ts';
+import { findRun, runOf } from '../project.ts';
 import { writeNewFile } from '../target.ts';
 
 export async function run({ args, output }: CommandContext): Promise<number> {
-  const config = await loadConfig(args.global.dataDir);
-  const store = await openRecords(config);
+  const params = runOf(args);
+  const { client, close } = await openApi(await loadConfig(args.global.dataDir));
   try {
-    const { run, last } = await findRun(store.runs, args);
+    const { run, last } = await findRun(client, params);
     const name = args.positionals[1] as string;
     const file = last.end?.files.find((record) => record.name === name);
     if (!file) {
@@ -24,7 +23,7 @@ export async function run({ args, output }: CommandContext): Promise<number> {
         hint: names ? `It has ${names}.` : 'It wrote none.',
       });
     }
-    const bytes = createBlobStore(join(config.dataDir, 'blobs')).read(file.digest);
+    const bytes = await client.bytes('runs.file', { params: { ...params, name } });
     const out = args.options.out as string | undefined;
     if (out === undefined) {
       await pipeline(process.stdout.isTTY ? shown(bytes) : bytes, process.stdout, { end: false });
@@ -41,7 +40,7 @@ export async function run({ args, output }: CommandContext): Promise<number> {
     output.result({ file: target, ...file }, () => `${target}  ${formatSize(file.sizeBytes)}  ${file.digest}`);
     return 0;
   } finally {
-    await store.close();
+    await close();
   }
 }
 

@@ -2,7 +2,7 @@ import { attemptStates, formatDuration, idPatterns } from '@glovebox/contract';
 import { usage } from '../args.ts';
 import type { CommandContext } from '../commands.ts';
 import { loadConfig } from '../config.ts';
-import { openRecords } from '../local-engine.ts';
+import { openApi } from '../local-api.ts';
 import { oneLine, table } from '../output.ts';
 import { projectOf } from '../project.ts';
 
@@ -16,15 +16,11 @@ export async function run({ args, output }: CommandContext): Promise<number> {
   if (node !== undefined && !idPatterns.node.test(node)) throw usage('run list', `--node ${node} is not a node id`);
   if (state !== undefined && known === undefined)
     throw usage('run list', `--state ${state} is none of ${attemptStates.join(', ')}`);
-  const config = await loadConfig(args.global.dataDir);
-  const store = await openRecords(config);
+  const { client, close } = await openApi(await loadConfig(args.global.dataDir));
   try {
-    const runs = await store.runs.list({
-      project: projectOf(args),
-      limit,
-      ...(before === undefined ? {} : { before }),
-      ...(node === undefined ? {} : { node }),
-      ...(known === undefined ? {} : { state: known }),
+    const { runs } = await client.call('runs.list', {
+      params: { project: projectOf(args) },
+      query: { limit, before, node, state: known },
     });
     output.result({ runs }, () => {
       if (runs.length === 0) return 'No runs.';
@@ -40,6 +36,6 @@ export async function run({ args, output }: CommandContext): Promise<number> {
     });
     return 0;
   } finally {
-    await store.close();
+    await close();
   }
 }

@@ -1,29 +1,30 @@
-import { formatDuration, formatSize, GloveboxError, type Json, type LogRecord } from '@glovebox/contract';
+import { formatDuration, formatSize, type Json, type LogRecord } from '@glovebox/contract';
 import type { CommandContext } from '../commands.ts';
 import { loadConfig } from '../config.ts';
-import { openRecords } from '../local-engine.ts';
+import { openApi } from '../local-api.ts';
 import { jsonText, paint, printable, waterfall } from '../output.ts';
-import { findRun } from '../project.ts';
+import { findRun, runOf } from '../project.ts';
 import { errorLines, logText, stateText } from '../run-text.ts';
 
 const shownLogLines = 50;
 const shownValueChars = 2000;
 
 export async function run({ args, output }: CommandContext): Promise<number> {
-  const store = await openRecords(await loadConfig(args.global.dataDir));
+  const params = runOf(args);
+  const { client, close } = await openApi(await loadConfig(args.global.dataDir));
   try {
-    const { run, attempts, last } = await findRun(store.runs, args);
-    const end = last.end;
     if (args.options.receipt === true) {
-      if (!end?.receiptText)
-        throw new GloveboxError('NOT_FOUND', {
-          message: `Run ${run.id} has no receipt.`,
-          hint: 'Only attempts that had a cell have one.',
-        });
-      output.raw(end.receiptText);
+      output.raw(await textOf(await client.bytes('runs.receipt', { params })));
       return 0;
     }
-    const logs: LogRecord[] = (await store.runs.logs(last.id)).map(({ seq: _seq, ...record }) => record);
+    const { run, attempts, last } = await findRun(client, params);
+    const end = last.end;
+    const logs: LogRecord[] = [];
+    for await (const event of client.stream('runs.logs', { params })) {
+      if (event.event !== 'log') continue;
+      const { seq: _, ...record } = event.record;
+      logs.push(record);
+    }
     const parse = (text: string | null): Json => (text === null ? null : (JSON.parse(text) as Json));
     const files = end?.files ?? [];
     const document = {
@@ -53,7 +54,7 @@ export async function run({ args, output }: CommandContext): Promise<number> {
       limits: run.limits,
       logTruncated: end?.logTruncated ?? false,
       attempts: attempts.map(({ id, number, state }) => ({ id, number, state })),
-      journal: await store.runs.journal(run.id),
+      journal: (await client.call('runs.journal', { params })).entries,
     });
     const shown = args.options.record === true ? { ...document, record: await record() } : document;
     output.result(shown, () => {
@@ -94,7 +95,7 @@ export async function run({ args, output }: CommandContext): Promise<number> {
     });
     return 0;
   } finally {
-    await store.close();
+    await close();
   }
 }
 
@@ -105,4 +106,10 @@ function value(json: Json): string {
       ? `${text.slice(0, shownValueChars)}\n… ${text.length - shownValueChars} characters more; --json has all`
       : text;
   return printable(cut).replace(/^/gm, '  ');
+}
+
+async function textOf(bytes: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of bytes) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
 }

@@ -87,18 +87,14 @@ async function readReceipt(path: string): Promise<Buffer> {
 
 async function verifyRecord(
   args: CommandContext['args'],
-  id: string,
+  run: string,
   keys: string[],
 ): Promise<{ statement: ReceiptStatement; keyId: string }> {
-  const [{ openRecords }, { projectOf }, { verifyRun }] = await Promise.all([
-    import('../local-engine.ts'),
-    import('../project.ts'),
-    import('@glovebox/engine'),
-  ]);
-  const store = await openRecords(await loadConfig(args.global.dataDir));
+  const [{ openApi }, { projectOf }] = await Promise.all([import('../local-api.ts'), import('../project.ts')]);
+  const { client, close } = await openApi(await loadConfig(args.global.dataDir));
   try {
-    return await verifyRun({ store: store.runs, audit: store.audit }, projectOf(args), id, keys);
+    return await client.call('runs.verify', { params: { project: projectOf(args), run }, body: { keys } });
   } finally {
-    await store.close();
+    await close();
   }
 }

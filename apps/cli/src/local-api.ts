@@ -1,0 +1,35 @@
+import type { Client } from '@glovebox/client';
+import { localActor } from './actor.ts';
+import type { Config } from './config.ts';
+import { openLocalParts } from './local-parts.ts';
+
+/** The API with its server in this process. */
+export interface LocalApi {
+  client: Client;
+  /** Resolves once nothing is under way any more: cells are dead, records are closed. */
+  close(): Promise<void>;
+}
+
+/**
+ * The API of a data directory, for this process alone. What a call needs of the engine is opened by that call.
+ *
+ * @param onDefect told of each defect of ours, with its stack; the caller gets `INTERNAL`.
+ */
+export async function openApi(config: Config, onDefect: (error: unknown) => void = () => undefined): Promise<LocalApi> {
+  const [{ createApp }, { createClient }, { roles }] = await Promise.all([
+    import('@glovebox/server'),
+    import('@glovebox/client'),
+    import('@glovebox/contract/routes'),
+  ]);
+  const parts = openLocalParts(config);
+  const principal = { name: localActor(), roles };
+  const app = createApp({ open: parts.open, recover: parts.recover, principal, onDefect });
+  return {
+    // No connection is made; the host of the URL is one that there cannot be.
+    client: createClient({ fetch: app.inProcess, baseUrl: 'http://glovebox.invalid' }),
+    async close() {
+      await app.settled();
+      await parts.close();
+    },
+  };
+}

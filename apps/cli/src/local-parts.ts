@@ -1,0 +1,124 @@
+import { join } from 'node:path';
+import type { Engine } from '@glovebox/engine';
+import { openOwnership } from '@glovebox/engine/ownership';
+import type { Store } from '@glovebox/store-sqlite';
+import { type DriverOverrides, openDriver, openImages, openPackages, type Places } from './adapters.ts';
+import type { Config } from './config.ts';
+import { hasTraces, sweepDataDir } from './sweep.ts';
+
+/** The engine of this process, each part opened when it is first asked for. */
+export interface LocalParts {
+  open<Name extends keyof Engine>(...names: Name[]): Promise<Pick<Engine, Name>>;
+  /**
+   * Bring to an end what dead processes left, where this process is the owner of the data directory: in the records each
+   * time, on the host once. Where another one is, that is its task.
+   */
+  recover(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens nothing yet. Before any records or cells are handed out, what dead processes left open in the records is ended, and
+ * what they left on this host is swept away.
+ *
+ * Who asks for the driver boots cells: then SQLite gets a thread of its own, so that no channel and no deadline waits for
+ * a disk. A look at the records does without, and opens in a fraction of the time.
+ */
+export function openLocalParts(config: Config, overrides: DriverOverrides = {}, places: Places = {}): LocalParts {
+  const { dataDir } = config;
+  const ownership = openOwnership(join(dataDir, 'run'));
+  const opened: Store[] = [];
+  const instance = once(async () => (await import('@glovebox/artifact')).openInstance(dataDir));
+  const driver = once(async () => openDriver(config, (await instance()).instance, overrides, places));
+
+  const openRecords = async (where: 'inThread' | 'worker'): Promise<Store> => {
+    await instance();
+    const { openStore } = await import('@glovebox/store-sqlite');
+    const store = await openStore(join(dataDir, 'glovebox.db'), { inThread: where === 'inThread' });
+    try {
+      await recover(store, where === 'worker' ? 'required' : 'possible');
+      opened.push(store);
+      return store;
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+  };
+  const stores = { inThread: once(() => openRecords('inThread')), worker: once(() => openRecords('worker')) };
+  let using: keyof typeof stores = 'inThread';
+  const records = (withCells: boolean): Promise<Store> => {
+    if (withCells) using = 'worker';
+    return stores[using]();
+  };
+
+  let swept: 'no' | 'possible' | 'required' = 'no';
+  /** @param sweeping `possible`: a look at the records must work on a host that can run no cell, and for who may not sweep. */
+  const recover = async (store: Store, sweeping: 'required' | 'possible'): Promise<void> => {
+    if (!ownership.claim()) return;
+    const { recoverRecords } = await import('@glovebox/engine/recover-records');
+    await recoverRecords({ store: store.runs, drafts: store.drafts }, Date.now());
+    if (swept === 'required' || swept === sweeping) return;
+    await sweepDataDir(dataDir);
+    if (sweeping === 'required') await (await driver()).sweep();
+    else if (hasTraces(dataDir)) {
+      await driver()
+        .then((cells) => cells.sweep())
+        .catch(() => undefined);
+    }
+    swept = sweeping;
+  };
+
+  const openers: { [Name in keyof Engine]: (withCells: boolean) => Promise<Engine[Name]> } = {
+    store: async (withCells) => (await records(withCells)).runs,
+    drafts: async (withCells) => (await records(withCells)).drafts,
+    releases: async (withCells) => (await records(withCells)).releases,
+    audit: async (withCells) => (await records(withCells)).audit,
+    driver: async () => {
+      const [cells] = await Promise.all([driver(), records(true)]);
+      return cells;
+    },
+    images: once(() => openImages(config, places)),
+    artifacts: once(async () =>
+      (await import('@glovebox/artifacts-oci')).createArtifactStore(join(dataDir, 'artifacts')),
+    ),
+    blobs: once(async () => (await import('@glovebox/blobs-fs')).createBlobStore(join(dataDir, 'blobs'))),
+    packages: once(() => openPackages(config)),
+    bundles: once(async () => (await import('@glovebox/engine')).createBundleCache(join(dataDir, 'cache', 'bundles'))),
+    checks: once(async () => (await import('@glovebox/engine')).createCheckCache(join(dataDir, 'cache', 'checks'))),
+    signer: async () => (await instance()).signer,
+    keys: async () => {
+      const { publicKeyPem, retiredKeyPems } = await instance();
+      return [publicKeyPem, ...retiredKeyPems];
+    },
+    now: async () => Date.now,
+    monotonicMs: async () => () => performance.now(),
+  };
+
+  return {
+    async open(...names) {
+      const withCells = (names as (keyof Engine)[]).includes('driver');
+      const parts = await Promise.all(names.map(async (name) => [name, await openers[name](withCells)] as const));
+      return Object.fromEntries(parts) as Pick<Engine, (typeof names)[number]>;
+    },
+    async recover() {
+      const store = opened.at(-1);
+      if (store !== undefined) await recover(store, 'possible');
+    },
+    async close() {
+      for (const store of opened.splice(0)) await store.close();
+      ownership.release();
+    },
+  };
+}
+
+/** The same promise for every caller; where it fails, the next one tries again. */
+function once<Value>(open: () => Promise<Value>): () => Promise<Value> {
+  let opening: Promise<Value> | undefined;
+  return () => {
+    opening ??= open().catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
+}
