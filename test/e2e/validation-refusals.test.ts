@@ -138,6 +138,19 @@ describe('what only shows in a cell', () => {
     expect(differs).toMatchObject({ path: '/expect/output/sum', message: 'basic: /sum: expected 3, but it is -1' });
   });
 
+  it.each([
+    [
+      'TESTS_MUTATE',
+      "import fs from 'node:fs';\nimport { test } from 'node:test';\ntest('x', () => fs.writeFileSync(new URL('../src/add.ts', import.meta.url), ''));\n",
+    ],
+    ['TESTS_BROKEN_OFF', "import { test } from 'node:test';\ntest('x', () => process.exit(0));\n"],
+  ])('is what tests do besides: %s', async (rule, test) => {
+    const { draft, report, states, artifact } = await validated({ 'test/add.test.ts': test });
+    expect(states).toMatchObject({ types: 'passed', tests: 'failed' });
+    expect(report.findings.map((finding) => `${finding.check} ${finding.rule}`)).toContain(`tests ${rule}`);
+    expect([draft.state, artifact]).toEqual(['failed', null]);
+  });
+
   it('is an error of the bundler, with file and line; fixtures are skipped then', async () => {
     const { draft, report, states } = await validated({
       'src/index.ts': `import { nothing } from './nowhere.ts';\n${text('src/index.ts')}export const used = nothing;\n`,
