@@ -21,7 +21,8 @@ const rest: Readonly<Record<StaticCheck, ErrorCode>> = {
 /** Schemas of the author stand in node.json; all that is about neither it nor the lockfile is about the package. */
 export function checkOf(rule: ErrorCode): StaticCheck {
   if (rule.startsWith('LOCKFILE_')) return 'lockfile';
-  return rule.startsWith('MANIFEST_') || rule.startsWith('SCHEMA_') ? 'manifest' : 'package';
+  const ofManifest = rule.startsWith('MANIFEST_') || rule.startsWith('SCHEMA_') || rule === 'NOT_AVAILABLE_YET';
+  return ofManifest ? 'manifest' : 'package';
 }
 
 /**

@@ -6,7 +6,21 @@ const writing: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE']);
 
 /** Rules between the fields of a manifest that is valid field by field. `raw` is what the author wrote, without defaults. */
 export function checkManifestRules(manifest: Manifest, raw: Json): ManifestProblem[] {
-  return [...slotHosts(manifest), ...sideEffects(manifest), ...rulePorts(manifest, raw)];
+  return [...withoutEffect(manifest), ...slotHosts(manifest), ...sideEffects(manifest), ...rulePorts(manifest, raw)];
+}
+
+/** What a node may declare and does not get yet: it would look for the fault in its own code. */
+function withoutEffect({ capabilities }: Manifest): ManifestProblem[] {
+  return (['http', 'credentials'] as const)
+    .filter((name) => capabilities[name] !== undefined)
+    .map((name) => ({
+      rule: 'NOT_AVAILABLE_YET',
+      path: ['capabilities', name],
+      message: `capabilities.${name}: is checked, but has no effect yet: every request of a node is refused`,
+      hint: 'Leave it out, or keep it for a later version.',
+      severity: 'warning',
+      at: 'key',
+    }));
 }
 
 /** A slot's secret can only go where a rule lets a request go, so a host beyond them is a mistake or a hope. */

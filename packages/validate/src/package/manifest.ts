@@ -19,8 +19,8 @@ import { checkManifestRules } from './manifest-rules.ts';
 export const manifestFile = 'node.json';
 const authorSchemas: readonly string[] = ['input', 'config', 'output'];
 
-/** What is wrong in a manifest; the rule is always `MANIFEST_INVALID`. */
-export type ManifestProblem = Omit<Told, 'rule'>;
+/** What is wrong in a manifest; the rule is `MANIFEST_INVALID` where left out. */
+export type ManifestProblem = Omit<Told, 'rule'> & Partial<Pick<Told, 'rule'>>;
 
 /**
  * Check node.json: text, schema, limits of the author's schemas, and the rules between fields. Every problem is a finding
