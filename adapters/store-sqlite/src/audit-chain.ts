@@ -50,3 +50,8 @@ export function appendAudit(sql: Statements, event: AuditEvent): void {
     hash,
   );
 }
+
+/** An event that no transition of the store brings about, such as the rotation of a key. */
+export function appendAuditEvent(sql: Statements, event: AuditEvent): void {
+  sql.write(() => appendAudit(sql, event));
+}

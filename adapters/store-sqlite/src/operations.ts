@@ -1,4 +1,4 @@
-import { auditHead } from './audit-chain.ts';
+import { appendAuditEvent, auditHead } from './audit-chain.ts';
 import { addCheckpoint, latestCheckpoint, listAudit, listCheckpoints } from './audit-log.ts';
 import { getDraft, listDrafts } from './draft-queries.ts';
 import {
@@ -45,6 +45,7 @@ export const operations = {
   setReleaseState,
   setReleaseImage,
 
+  appendAuditEvent,
   listAudit,
   auditHead,
   listCheckpoints,

@@ -96,6 +96,7 @@ function auditLog(connection: Connection): AuditLog {
     list: (query) => connection.call('listAudit', query),
     head: () => connection.call('auditHead'),
     checkpoints: () => connection.call('listCheckpoints'),
+    append: (event) => connection.call('appendAuditEvent', event),
     latestCheckpoint: () => connection.call('latestCheckpoint'),
     addCheckpoint: (checkpoint) => connection.call('addCheckpoint', checkpoint),
   };

@@ -2,6 +2,7 @@ import type { Client } from '@glovebox/client';
 import { localActor } from './actor.ts';
 import type { Config } from './config.ts';
 import { openLocalParts } from './local-parts.ts';
+import { printable } from './output.ts';
 
 /** The API with its server in this process. */
 export interface LocalApi {
@@ -11,11 +12,10 @@ export interface LocalApi {
 }
 
 /**
- * The API of a data directory, for this process alone. What a call needs of the engine is opened by that call.
- *
- * @param onDefect told of each defect of ours, with its stack; the caller gets `INTERNAL`.
+ * The API of a data directory, for this process alone. What a call needs of the engine is opened by that call. Whoever calls
+ * gets `INTERNAL` for a defect of ours; where it is in our code is told on stderr.
  */
-export async function openApi(config: Config, onDefect: (error: unknown) => void = () => undefined): Promise<LocalApi> {
+export async function openApi(config: Config): Promise<LocalApi> {
   const [{ createApp }, { createClient }, { roles }] = await Promise.all([
     import('@glovebox/server'),
     import('@glovebox/client'),
@@ -23,7 +23,7 @@ export async function openApi(config: Config, onDefect: (error: unknown) => void
   ]);
   const parts = openLocalParts(config);
   const principal = { name: localActor(), roles };
-  const app = createApp({ open: parts.open, recover: parts.recover, principal, onDefect });
+  const app = createApp({ open: parts.open, recover: parts.recover, principal, onDefect: tellDefect });
   return {
     // No connection is made; the host of the URL is one that there cannot be.
     client: createClient({ fetch: app.inProcess, baseUrl: 'http://glovebox.invalid' }),
@@ -32,4 +32,8 @@ export async function openApi(config: Config, onDefect: (error: unknown) => void
       await parts.close();
     },
   };
+}
+
+function tellDefect(error: unknown): void {
+  process.stderr.write(`${printable(error instanceof Error ? (error.stack ?? error.message) : String(error))}\n`);
 }

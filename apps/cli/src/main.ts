@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { errorCatalogue, GloveboxError, toErrorData } from '@glovebox/contract';
+import { errorCatalogue, toErrorData } from '@glovebox/contract';
 import { type JsonMode, parseCommandArgs, usage } from './args.ts';
 import { findCommand } from './command-line.ts';
 import { commandHelp, groupHelp, overview } from './help.ts';
@@ -41,7 +41,7 @@ async function main(args: string[], interrupts: Interrupts): Promise<number> {
   } catch (error) {
     // Whoever read the output has seen enough.
     if ((error as NodeJS.ErrnoException | null)?.code === 'EPIPE' && output.isClosed) return 0;
-    const data = toErrorData(storageError(error));
+    const data = toErrorData(error);
     output.error(data);
     if (data.code === 'INTERNAL' && error instanceof Error && output.json === 'no')
       output.complain(printable(error.stack ?? ''));
@@ -61,20 +61,4 @@ function showVersion(output: Output): number {
   };
   output.result({ version }, () => `glovebox ${version}`);
   return 0;
-}
-
-/** What a full or closed disk says through any library is told by its own code. */
-function storageError(error: unknown): unknown {
-  if (error instanceof GloveboxError) return error;
-  const { code, path } = (error ?? {}) as NodeJS.ErrnoException;
-  if (code === 'ENOSPC' || code === 'EDQUOT')
-    return new GloveboxError('DISK_FULL', { cause: error, ...(path ? { place: { file: path } } : {}) });
-  if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') {
-    return new GloveboxError('DATA_DIR_UNUSABLE', {
-      message: (error as Error).message,
-      cause: error,
-      ...(path ? { place: { file: path } } : {}),
-    });
-  }
-  return error;
 }

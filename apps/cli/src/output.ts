@@ -99,9 +99,19 @@ export class Output {
     if (this.json === 'lines') this.line(event);
   }
 
+  /** Whether anybody is told of progress. */
+  get showsProgress(): boolean {
+    return this.json === 'no' && !this.quiet;
+  }
+
   /** A line of progress for people. */
   progress(text: string): void {
-    if (this.json === 'no' && !this.quiet) this.complain(text);
+    if (this.showsProgress) this.complain(text);
+  }
+
+  /** Progress that moves the cursor of a terminal: text of ours alone. */
+  drawProgress(text: string): void {
+    if (this.showsProgress) process.stderr.write(text);
   }
 
   /** A line on stderr, whatever the options say. */
@@ -146,7 +156,7 @@ export function errorText(error: ErrorData): string {
 }
 
 export function findingText({ place, severity, message, rule }: Finding): string {
-  return `${severity === 'warning' ? 'warning ' : ''}${placeText(place)}${indented(message, '    ')} (${rule})`;
+  return `${severity === 'error' ? '' : `${severity} `}${placeText(place)}${indented(message, '    ')} (${rule})`;
 }
 
 /** `file:line:column /json/pointer ` as far as known, with a blank at its end where there is anything. */

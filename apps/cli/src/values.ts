@@ -31,7 +31,7 @@ export async function requireJson(what: string, text: string, place: Place): Pro
 /** The input with `NAME=@FILE` fields set to the text of files: for data that is not JSON, such as CSV. */
 export async function withTextFields(inputText: string, fields: string[] | undefined): Promise<string> {
   if (fields === undefined) return inputText;
-  const value = JSON.parse(inputText) as unknown;
+  const value = JSON.parse(inputText) as Json;
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw usage('node run', '--input-text needs an input that is an object');
   const entries = new Map(Object.entries(value));
@@ -40,7 +40,15 @@ export async function withTextFields(inputText: string, fields: string[] | undef
     if (!match) throw usage('node run', `--input-text ${field} is not NAME=@FILE`);
     entries.set(match[1] as string, await readFileText('input', match[2] as string));
   }
-  return JSON.stringify(Object.fromEntries(entries));
+  return exactJson(Object.fromEntries(entries));
+}
+
+/** TC39 proposal JSON.parse source text access, which the library types do not know yet. */
+const rawJson = JSON as typeof JSON & { rawJSON(text: string): unknown };
+
+/** JSON text of a value that came from JSON text: the same value, negative zero and members called `__proto__` included. */
+export function exactJson(value: Json): string {
+  return JSON.stringify(value, (_key, member) => (Object.is(member, -0) ? rawJson.rawJSON('-0') : member));
 }
 
 async function readFileText(name: string, path: string): Promise<string> {

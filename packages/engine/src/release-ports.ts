@@ -1,12 +1,5 @@
 import type { LoadedArtifact } from '@glovebox/artifact';
-import type {
-  AuditCheckpoint,
-  AuditEntry,
-  AuditEvent,
-  Draft,
-  Release,
-  Report,
-} from '@glovebox/contract';
+import type { AuditCheckpoint, AuditEntry, AuditEvent, Draft, Release, Report } from '@glovebox/contract';
 import type { OwnerRef } from './records.ts';
 
 /**
@@ -130,6 +123,8 @@ export interface AuditLog {
   }): Promise<AuditEntry[]>;
   head(): Promise<{ seq: number; hash: string } | undefined>;
   checkpoints(): Promise<AuditCheckpoint[]>;
+  /** An event that none of the transitions above brings about. */
+  append(event: AuditEvent & { action: 'instance.created' | 'key.rotated' }): Promise<void>;
   /** The one over the highest number; of several over that, the one that was added last. */
   latestCheckpoint(): Promise<AuditCheckpoint | undefined>;
   /** The same one again changes nothing. @throws GloveboxError `AUDIT_BROKEN` where the chain has not that hash at that number. */

@@ -1,0 +1,5 @@
+import type { CommandContext } from '../commands.ts';
+import { changeRelease } from '../release-change.ts';
+
+export const run = (context: CommandContext): Promise<number> =>
+  changeRelease(context, 'node deprecate', context.args.options.undo === true ? 'active' : 'deprecated');
