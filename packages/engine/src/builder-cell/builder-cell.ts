@@ -19,7 +19,6 @@ export interface BuilderWork<T> {
   deadlineMs: number;
   /** Answers what the cell asks for once its inputs are unpacked. Without it the cell may ask for nothing more. */
   serve?: ServeMore;
-  onProgress?: (step: 'boot' | 'unpack' | 'work' | 'teardown') => void;
   /**
    * What is to be had from a cell that has unpacked its inputs and now works.
    *
@@ -54,11 +53,10 @@ const endedGraceMs = 2_000;
  * confirmed dead.
  *
  * @throws GloveboxError as CellDriver.boot does, `CHANNEL_CORRUPTED`, `CHANNEL_ABUSE`, `INTERRUPTED` when `signal` is aborted,
- *   and what `work` throws.
+ *   what the driver could not do, and what `work` throws.
  */
 export async function useBuilderCell<T>(options: BuilderCellOptions, task: BuilderWork<T>): Promise<BuilderResult<T>> {
   throwIfAborted(options.signal);
-  task.onProgress?.('boot');
   const cell = await options.driver.boot(task.plan, newCellId());
   const abort = (): void => cell.kill('cancelled');
   options.signal?.addEventListener('abort', abort, { once: true });
@@ -69,11 +67,12 @@ export async function useBuilderCell<T>(options: BuilderCellOptions, task: Build
   try {
     void cell.dispatch({ cpu: task.plan.limits.cpu, deadlineMs: task.deadlineMs }).catch(() => cell.kill('violation'));
     const outcome = await perform(cell, task);
-    task.onProgress?.('teardown');
     if (outcome.kind === 'ended') setTimeout(() => cell.kill('violation'), endedGraceMs).unref();
     else cell.kill('done');
     const end = await cell.ended;
     throwIfAborted(options.signal);
+    // What may still run, or is not gone, has given nothing. Fails closed.
+    if (end.error !== undefined) throw new GloveboxError(end.error.code, end.error);
     return { outcome, end, facts: cell.facts, stderrText: stderr.text() };
   } catch (error) {
     cell.kill('violation');
@@ -91,7 +90,6 @@ export const maxPrintedBytes = 16 * 1024 * 1024;
 async function perform<T>(cell: Cell, task: BuilderWork<T>): Promise<BuilderOutcome<T>> {
   const control = new BuildChannel(task.inputs, task.serve);
   const channel = serveChannel(cell.channel, (stream) => {
-    if (control.phase === 'booting') task.onProgress?.('unpack');
     control.accept(stream);
   });
   const gone = channel.ended.then((end) => {
@@ -108,7 +106,6 @@ async function perform<T>(cell: Cell, task: BuilderWork<T>): Promise<BuilderOutc
     const report = await Promise.race([control.report, gone.then(() => settled(control.report))]);
     if (report === 'unsettled') return { kind: 'ended', during: control.phase === 'booting' ? 'boot' : 'unpack' };
     if (report.findings.length > 0) return { kind: 'refused', report };
-    task.onProgress?.('work');
     const value = await task.work(cell, gone);
     return value === 'ended' ? { kind: 'ended', during: 'work' } : { kind: 'done', value, report };
   } finally {

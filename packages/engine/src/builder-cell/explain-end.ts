@@ -6,11 +6,8 @@ import type { BuilderStep } from './builder-cell.ts';
 /**
  * Why a builder cell ended before it was done. Running out of time or memory is the doing of what it was given; all else
  * comes as the error to throw, unless the caller knows better.
- *
- * @throws GloveboxError for what the driver could not do.
  */
 export function explainEnd(during: BuilderStep, end: CellEnd, stderrText: string): 'time' | 'memory' | GloveboxError {
-  if (end.error !== undefined) throw new GloveboxError(end.error.code, end.error);
   if (end.cause === 'deadline' || end.cause === 'lifetime') return 'time';
   if (end.cause === 'oom') return 'memory';
   const said = firstLines(stderrText);

@@ -5,6 +5,9 @@ import { printable } from '../printable.ts';
 const maxFindings = 100;
 const maxMessageLength = 1000;
 
+/** Longer than any path in a package. */
+const maxPathLength = 2048;
+
 /** Where a diagnostic names its place: `path(line,column): error TS1234: `. */
 const placeMark = /\((\d{1,9}),(\d{1,9})\): error TS(\d{1,6}): /g;
 const withoutPlace = /^error TS(\d{1,6}): /;
@@ -42,6 +45,7 @@ function readDiagnostic(line: string, files: ReadonlyMap<string, unknown>): Find
   if (bare !== null) return finding(text(bare[1], line.slice(bare[0].length)), {});
   let first: { path: string; match: RegExpExecArray } | undefined;
   for (const match of line.matchAll(placeMark)) {
+    if (match.index > maxPathLength) break;
     const path = line.slice(0, match.index);
     first ??= { path, match };
     if (!files.has(withoutTree(path))) continue;
