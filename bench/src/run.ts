@@ -292,7 +292,6 @@ async function uploads(engine: Engine, count: number): Promise<Samples> {
         return { digest: `sha256:${randomBytes(32).toString('hex')}`, sizeBytes };
       },
       async *read() {},
-      has: async () => false,
     };
     await samples.take(async () => {
       const attempt = await runAttempt(

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { GloveboxError, idPatterns } from '@glovebox/contract';
 import type { BlobStore } from '@glovebox/engine';
@@ -48,17 +48,6 @@ export function createBlobStore(dir: string): BlobStore {
         yield* verified(handle, hex, digest);
       } finally {
         await handle.close();
-      }
-    },
-
-    async has(digest) {
-      const hex = hexOf(digest);
-      if (hex === undefined) return false;
-      try {
-        return (await lstat(pathOf(hex))).isFile();
-      } catch (error) {
-        if (isMissing(error)) return false;
-        throw asDiskError(error, dir);
       }
     },
   };

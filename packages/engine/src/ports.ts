@@ -35,7 +35,6 @@ export interface BlobStore {
   put(source: AsyncIterable<Uint8Array>, maxBytes: number): Promise<{ digest: string; sizeBytes: number }>;
   /** @throws GloveboxError `NOT_FOUND`, `BLOB_CORRUPTED` (checked as it streams). */
   read(digest: string): AsyncIterable<Uint8Array>;
-  has(digest: string): Promise<boolean>;
 }
 
 export interface PackageRequest {

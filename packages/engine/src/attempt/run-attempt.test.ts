@@ -47,7 +47,7 @@ function started(signal?: AbortSignal) {
     },
     {
       driver: { name: 'test', boot: async () => cell, inspect: never, sweep: never },
-      blobs: { put: never, read: never, has: never },
+      blobs: { put: never, read: never },
       now: Date.now,
       monotonicMs: () => performance.now(),
     },

@@ -19,5 +19,4 @@ export const discardedFiles: BlobStore = {
   async *read(digest) {
     throw new GloveboxError('NOT_FOUND', { message: `${digest} was not kept.` });
   },
-  has: async () => false,
 };
