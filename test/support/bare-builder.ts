@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Cell, CellDriver, CellEnd } from '@glovebox/cell';
-import { GloveboxError } from '@glovebox/contract';
+import { type ErrorData, GloveboxError } from '@glovebox/contract';
 import type { BundleOptions } from '@glovebox/engine';
 
 type BuilderLayout = NonNullable<BundleOptions['layout']>;
@@ -17,7 +17,16 @@ export interface BareOptions {
   program: string;
   /** In place of esbuild. */
   esbuild?: string;
+  /** It dies that long after its dispatch at the latest. */
+  deadlineMs?: number;
+  /** What the driver could not do in the end. */
+  endError?: ErrorData;
+  /** Called once at each moment of a cell's life that a driver sees, before it takes effect. */
+  onMoment?: (moment: Moment) => void;
 }
+
+/** Its boot, its first word on the channel, the first word to the bundler, and the kill at the end. */
+export type Moment = 'boot' | 'unpack' | 'bundle' | 'teardown';
 
 /**
  * The builder as a plain child process, with the cell's descriptors and nothing of its walls: what a cell does, without
@@ -58,7 +67,17 @@ export class BareBuilder implements CellDriver {
     this.child = child;
     let cause: CellEnd['cause'] = 'self';
     let timer: NodeJS.Timeout | undefined;
+    const seen = new Set<Moment>();
+    const at = (moment: Moment): void => {
+      if (!seen.has(moment)) this.#options.onMoment?.(moment);
+      seen.add(moment);
+    };
+    at('boot');
+    const channel = child.stdio[3] as Duplex;
+    beforeEach(channel, 'push', () => at('unpack'));
+    beforeEach(child.stdin, 'write', () => at('bundle'));
     const kill = (why: CellEnd['cause']): void => {
+      if (why === 'done') at('teardown');
       if (cause === 'self' && child.exitCode === null && child.signalCode === null) cause = why;
       child.kill('SIGKILL');
     };
@@ -72,6 +91,7 @@ export class BareBuilder implements CellDriver {
           peakMemoryBytes: null,
           peakPids: null,
           teardownMs: 0,
+          ...(this.#options.endError === undefined ? {} : { error: this.#options.endError }),
         };
         resolve(this.lastEnd);
       });
@@ -79,12 +99,12 @@ export class BareBuilder implements CellDriver {
     return Promise.resolve({
       id: 'cell_bare' as Cell['id'],
       facts: { driver: 'bare', runtime: 'none', runtimeVersion: '0', planHash: '', properties: [] },
-      channel: child.stdio[3] as Duplex,
+      channel,
       stdin: child.stdin,
       stdout: child.stdout,
       stderr: child.stderr,
       dispatch: ({ deadlineMs }: { deadlineMs: number }) => {
-        timer = setTimeout(() => kill('deadline'), deadlineMs);
+        timer = setTimeout(() => kill('deadline'), Math.min(deadlineMs, this.#options.deadlineMs ?? deadlineMs));
         return Promise.resolve();
       },
       kill,
@@ -103,6 +123,19 @@ export class BareBuilder implements CellDriver {
   remove(): void {
     rmSync(this.base, { recursive: true, force: true });
   }
+}
+
+/** Do something before each call of a method of a stream. */
+function beforeEach<M extends string>(
+  stream: { [method in M]: (...args: never[]) => boolean },
+  method: M,
+  act: () => void,
+): void {
+  const original = stream[method].bind(stream);
+  stream[method] = (...args) => {
+    act();
+    return original(...args);
+  };
 }
 
 /** Make the builder in `dir` as it is put into an image: one CommonJS file. */

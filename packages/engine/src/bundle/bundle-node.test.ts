@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Digest, Json } from '@glovebox/contract';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { BareBuilder, builderProgram } from '../../../../test/support/bare-builder.ts';
+import { BareBuilder, type BareOptions, builderProgram } from '../../../../test/support/bare-builder.ts';
 import { packageTgz, tgz } from '../../../../test/support/tar-writer.ts';
 import { type BundleOptions, bundleNode } from './bundle-node.ts';
 
@@ -378,7 +378,7 @@ describe('a source that cannot be bundled', () => {
 });
 
 describe('a builder that goes wrong', () => {
-  const broken = async (options: { program?: string; esbuild?: string }, more: Partial<BundleOptions> = {}) => {
+  const broken = async (options: Partial<BareOptions>, more: Partial<BundleOptions> = {}) => {
     builder.remove();
     builder = new BareBuilder({ program, ...options });
     return bundle({ 'src/index.ts': 'export default 1' }, {}, more);
@@ -440,40 +440,32 @@ describe('a builder that goes wrong', () => {
 
   it('is stopped at its deadline, wherever it hangs', async () => {
     const timedOut = { ok: false, findings: [{ rule: 'BUILD_TIMED_OUT' }] };
-    expect(await broken({ program: fake(hang) }, { deadlineMs: 300 })).toMatchObject(timedOut);
-    expect(await broken({ esbuild: fake(hang) }, { deadlineMs: 1500 })).toMatchObject(timedOut);
-    expect(await broken({ esbuild: fake(packet('0.28.2') + hang) }, { deadlineMs: 1500 })).toMatchObject(timedOut);
+    expect(await broken({ program: fake(hang), deadlineMs: 300 })).toMatchObject(timedOut);
+    expect(await broken({ esbuild: fake(hang), deadlineMs: 1500 })).toMatchObject(timedOut);
+    expect(await broken({ esbuild: fake(packet('0.28.2') + hang), deadlineMs: 1500 })).toMatchObject(timedOut);
   });
 
   it('is CELL_LOST when something kills it midway', async () => {
-    const result = bundle(
-      { 'src/index.ts': 'export default 1' },
-      {},
-      {
-        onProgress: (step) => {
-          if (step === 'bundle') builder.child?.kill('SIGKILL');
-        },
-      },
-    );
+    const result = broken({ onMoment: (moment) => moment === 'bundle' && builder.child?.kill('SIGKILL') });
     await expect(result).rejects.toMatchObject({ code: 'CELL_LOST' });
   });
 
   it('is dead when a cancelled build returns, whenever it is cancelled', async () => {
     for (const at of ['boot', 'unpack', 'bundle', 'teardown'] as const) {
       const controller = new AbortController();
-      const result = bundle(
-        { 'src/index.ts': 'export default 1' },
-        {},
-        {
-          signal: controller.signal,
-          onProgress: (step) => {
-            if (step === at) controller.abort();
-          },
-        },
+      const result = broken(
+        { onMoment: (moment) => moment === at && controller.abort() },
+        { signal: controller.signal },
       );
       await expect(result, at).rejects.toMatchObject({ code: 'INTERRUPTED' });
       expect(builder.child?.signalCode, at).toBe('SIGKILL');
     }
+  });
+
+  it('gives no bundle where its cell could not be confirmed dead, and one where it could', async () => {
+    const endError = { code: 'CELL_LOST', message: 'A cell could not be confirmed dead: cell_bare' } as const;
+    await expect(broken({ endError })).rejects.toMatchObject(endError);
+    expect(await broken({})).toMatchObject({ ok: true });
   });
 
   it('leaves no descriptor of the channel to esbuild', async () => {

@@ -7,7 +7,7 @@ import { type Built, concludeBuild, maxAnswerBytes } from './build-outcome.ts';
 import { requestBuild } from './esbuild-service.ts';
 
 /** What a builder cell has for all it does. The driver kills it at the end of that, whatever this process does. */
-export const buildDeadlineMs = 90_000;
+const buildDeadlineMs = 90_000;
 
 /** `tarballs` are those of `pkg.dependencies`. */
 export type BundleRequest = PackageWithArchives;
@@ -17,10 +17,8 @@ export interface BundleOptions {
   /** Digest of the builder image. */
   image: Digest;
   signal?: AbortSignal;
-  onProgress?: (step: 'boot' | 'unpack' | 'bundle' | 'teardown') => void;
   /** For tests without a cell. */
   layout?: BuilderLayout;
-  deadlineMs?: number;
 }
 
 export interface Bundle {
@@ -58,8 +56,7 @@ export async function bundleNode(request: BundleRequest, options: BundleOptions)
   const result = await useBuilderCell<Built>(options, {
     plan: planBundleCell(options.image),
     inputs: inputsOf(request),
-    deadlineMs: options.deadlineMs ?? buildDeadlineMs,
-    onProgress: (step) => options.onProgress?.(step === 'work' ? 'bundle' : step),
+    deadlineMs: buildDeadlineMs,
     async work({ stdin, stdout }) {
       if (stdin === null) throw new GloveboxError('INTERNAL', { message: 'The driver gave a builder cell no stdin.' });
       const built = await requestBuild(stdin, stdout, buildRequest(layout), maxAnswerBytes);
