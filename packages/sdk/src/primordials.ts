@@ -16,8 +16,8 @@ export const uncurryThis = Function.prototype.bind.bind(Function.prototype.call)
 
 const typedArrayPrototype: object = Object.getPrototypeOf(Uint8Array.prototype);
 
-export const { apply, get: readProperty, ownKeys } = Reflect;
-export const { freeze, getPrototypeOf, hasOwn, keys: keysOf } = Object;
+export const { apply, ownKeys } = Reflect;
+export const { freeze, getPrototypeOf, keys: keysOf } = Object;
 export const { isArray } = Array;
 export const { isFinite: isFiniteNumber, isInteger, isSafeInteger } = Number;
 export const ArrayPrototype: object = Array.prototype;
@@ -31,10 +31,8 @@ export const parseJsonText = JSON.parse as (text: string) => unknown;
 
 export const sliceText = uncurryThis(String.prototype.slice as (this: string, start?: number, end?: number) => string);
 export const indexOfText = uncurryThis(String.prototype.indexOf);
-export const charCodeAt = uncurryThis(String.prototype.charCodeAt);
 export const execPattern = uncurryThis(RegExp.prototype.exec);
 export const dateToIso = uncurryThis(Date.prototype.toISOString);
-export const dateValue = uncurryThis(Date.prototype.valueOf);
 export const utf8Length = Buffer.byteLength as (text: string) => number;
 
 /** The kind of a typed array by its internal slot; undefined for anything else. */

@@ -1,6 +1,6 @@
 import { schemaLimits } from '../schema/limits.ts';
 import type { Misfit, SchemaProblem } from '../schema/problem.ts';
-import { type Answer, valueNames } from './protocol.ts';
+import type { Answer } from './protocol.ts';
 
 const maxItems = 100;
 
@@ -31,13 +31,7 @@ export function parseAnswer(head: Buffer): Answer | undefined {
   }
   if (kind === 'loaded' && isRecord(value.problems)) {
     const { input, config, output } = value.problems;
-    if (
-      valueNames.length !== 3 ||
-      !isList(input, isProblem) ||
-      !isList(config, isProblem) ||
-      !isList(output, isProblem)
-    )
-      return undefined;
+    if (!isList(input, isProblem) || !isList(config, isProblem) || !isList(output, isProblem)) return undefined;
     return {
       kind,
       problems: { input: input.map(pickProblem), config: config.map(pickProblem), output: output.map(pickProblem) },

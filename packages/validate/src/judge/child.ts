@@ -36,7 +36,7 @@ async function handle({ head, body }: Frame): Promise<{ answer: Answer; body?: U
     if (request.op === 'check') return { answer: check(request.which, body.toString()) };
     const { mapStack } = await import('./stack.ts');
     const stack = body.subarray(0, request.stackBytes).toString();
-    const mapped = mapStack(stack, body.subarray(request.stackBytes).toString(), request.markers);
+    const mapped = mapStack(stack, body.subarray(request.stackBytes).toString());
     return { answer: { kind: 'mapped' }, body: Buffer.from(mapped) };
   } catch (error) {
     if (error instanceof TooCostly) return { answer: { kind: 'too-costly', message: error.message } };

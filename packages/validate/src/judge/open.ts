@@ -6,9 +6,6 @@ import { deadlines, JudgeChild } from './child-process.ts';
 import type { OpenJudge, ValueJudge } from './port.ts';
 import { type Answer, mapLimits, type ValueName, valueNames } from './protocol.ts';
 
-/** How the file name of a bundle ends, as it stands in stacks. */
-const bundleNames = ['node.mjs', 'bundle.mjs'];
-
 /** By value: what does not fit its schema, and what is not JSON at all. */
 const rules: Readonly<Record<ValueName, { invalid: ErrorCode; notJson: ErrorCode }>> = {
   input: { invalid: 'INPUT_INVALID', notJson: 'INPUT_NOT_JSON' },
@@ -75,13 +72,13 @@ class Judge implements ValueJudge {
     throw unexpected(answer);
   }
 
-  async mapStack(stack: string, sourceMapText: string, markers: readonly string[] = bundleNames): Promise<string> {
+  async mapStack(stack: string, sourceMapText: string): Promise<string> {
     const head = Buffer.from(stack);
     const map = Buffer.from(sourceMapText);
     if (head.length > mapLimits.stackBytes || map.length > mapLimits.sourceMapBytes) return stack;
     try {
       const { answer, body } = await this.#child.call(
-        { op: 'map', stackBytes: head.length, markers },
+        { op: 'map', stackBytes: head.length },
         Buffer.concat([head, map]),
       );
       return answer.kind === 'mapped' ? body.toString() : stack;

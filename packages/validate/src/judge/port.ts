@@ -8,12 +8,8 @@ export interface ValueJudge {
   checkSchemas(): Promise<Finding[]>;
   /** @returns what does not fit, at most 20 places; empty when all does. @throws GloveboxError `SCHEMA_TOO_COSTLY`. */
   check(which: 'input' | 'config' | 'output', valueText: string): Promise<Finding[]>;
-  /**
-   * Map the positions in a stack of the bundle to the author's files. Returns it unchanged when that fails.
-   *
-   * @param markers how the bundle's file name ends in the stack; `node.mjs` and `bundle.mjs` where left out.
-   */
-  mapStack(stack: string, sourceMapText: string, markers?: readonly string[]): Promise<string>;
+  /** Map the positions in a stack of the bundle to the author's files. Returns it unchanged when that fails. */
+  mapStack(stack: string, sourceMapText: string): Promise<string>;
   /** Kill the child. May be called at any time and again; whatever is open then, or asked after, ends with `CANCELLED`. */
   close(): void;
 }

@@ -9,8 +9,8 @@ export type Request =
   | { op: 'load'; sizes: Record<ValueName, number> }
   /** The body is the value as JSON text. */
   | { op: 'check'; which: ValueName }
-  /** The body is the stack, `stackBytes` long, and the source map. `markers` are ends of the bundle's file name. */
-  | { op: 'map'; stackBytes: number; markers: readonly string[] };
+  /** The body is the stack, `stackBytes` long, and the source map. */
+  | { op: 'map'; stackBytes: number };
 
 /** Heads of what the child answers; the body is empty but for `mapped`. */
 export type Answer =
