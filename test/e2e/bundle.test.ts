@@ -10,7 +10,8 @@ import { type BundleOptions, bundleNode, type NodePackage, restoreDependencies }
 import { createImageStore } from '@glovebox/image-rootfs';
 import { createPackageSource } from '@glovebox/registry-npm';
 import { readNodePackage } from '@glovebox/validate';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { watchMoments } from '../support/cell-moments.ts';
 import { type TarItem, tar, tgz } from '../support/tar-writer.ts';
 
 const repository = new URL('../../', import.meta.url).pathname;
@@ -24,6 +25,11 @@ const packages = createPackageSource({
 /** How each cell of this file ended, in order. */
 const ends: CellEnd[] = [];
 let driver: CellDriver;
+/** What a test makes of the cells that are booted. */
+let intervene: (cell: Cell) => Cell;
+beforeEach(() => {
+  intervene = (cell) => cell;
+});
 let image: Digest;
 
 beforeAll(async () => {
@@ -42,7 +48,7 @@ beforeAll(async () => {
     boot: async (plan, id): Promise<Cell> => {
       const cell = await oci.boot(plan, id);
       void cell.ended.then((end) => ends.push(end));
-      return cell;
+      return intervene(cell);
     },
   };
 });
@@ -176,7 +182,8 @@ describe('a builder cell', () => {
   });
 
   it('ends at its deadline, which the driver keeps', async () => {
-    expect(await bundle(madeUp('export default 1'), { deadlineMs: 10 })).toMatchObject({
+    intervene = (cell) => ({ ...cell, dispatch: ({ cpu }) => cell.dispatch({ cpu, deadlineMs: 10 }) });
+    expect(await bundle(madeUp('export default 1'))).toMatchObject({
       ok: false,
       findings: [{ rule: 'BUILD_TIMED_OUT' }],
     });
@@ -187,12 +194,8 @@ describe('a builder cell', () => {
     for (const at of ['boot', 'unpack', 'bundle', 'teardown'] as const) {
       const controller = new AbortController();
       const before = ends.length;
-      const result = bundle(madeUp('export default 1'), {
-        signal: controller.signal,
-        onProgress: (step) => {
-          if (step === at) controller.abort();
-        },
-      });
+      intervene = (cell) => watchMoments(cell, (moment) => moment === at && controller.abort());
+      const result = bundle(madeUp('export default 1'), { signal: controller.signal });
       await expect(result, at).rejects.toMatchObject({ code: 'INTERRUPTED' });
       expect(ends.length, at).toBe(before + 1);
       expect(readdirSync(join(runDirectory, 'cells')), at).toEqual([]);

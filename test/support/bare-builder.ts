@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import type { Cell, CellDriver, CellEnd } from '@glovebox/cell';
 import { type ErrorData, GloveboxError } from '@glovebox/contract';
 import type { BundleOptions } from '@glovebox/engine';
+import { type Moment, watchMoments } from './cell-moments.ts';
 
 type BuilderLayout = NonNullable<BundleOptions['layout']>;
 
@@ -21,12 +22,9 @@ export interface BareOptions {
   deadlineMs?: number;
   /** What the driver could not do in the end. */
   endError?: ErrorData;
-  /** Called once at each moment of a cell's life that a driver sees, before it takes effect. */
+  /** See watchMoments. */
   onMoment?: (moment: Moment) => void;
 }
-
-/** Its boot, its first word on the channel, the first word to the bundler, and the kill at the end. */
-export type Moment = 'boot' | 'unpack' | 'bundle' | 'teardown';
 
 /**
  * The builder as a plain child process, with the cell's descriptors and nothing of its walls: what a cell does, without
@@ -67,17 +65,7 @@ export class BareBuilder implements CellDriver {
     this.child = child;
     let cause: CellEnd['cause'] = 'self';
     let timer: NodeJS.Timeout | undefined;
-    const seen = new Set<Moment>();
-    const at = (moment: Moment): void => {
-      if (!seen.has(moment)) this.#options.onMoment?.(moment);
-      seen.add(moment);
-    };
-    at('boot');
-    const channel = child.stdio[3] as Duplex;
-    beforeEach(channel, 'push', () => at('unpack'));
-    beforeEach(child.stdin, 'write', () => at('bundle'));
     const kill = (why: CellEnd['cause']): void => {
-      if (why === 'done') at('teardown');
       if (cause === 'self' && child.exitCode === null && child.signalCode === null) cause = why;
       child.kill('SIGKILL');
     };
@@ -96,10 +84,10 @@ export class BareBuilder implements CellDriver {
         resolve(this.lastEnd);
       });
     });
-    return Promise.resolve({
+    const cell = {
       id: 'cell_bare' as Cell['id'],
       facts: { driver: 'bare', runtime: 'none', runtimeVersion: '0', planHash: '', properties: [] },
-      channel,
+      channel: child.stdio[3] as Duplex,
       stdin: child.stdin,
       stdout: child.stdout,
       stderr: child.stderr,
@@ -109,7 +97,8 @@ export class BareBuilder implements CellDriver {
       },
       kill,
       ended,
-    } as Cell);
+    } as Cell;
+    return Promise.resolve(watchMoments(cell, this.#options.onMoment ?? (() => {})));
   }
 
   inspect(): never {
@@ -123,19 +112,6 @@ export class BareBuilder implements CellDriver {
   remove(): void {
     rmSync(this.base, { recursive: true, force: true });
   }
-}
-
-/** Do something before each call of a method of a stream. */
-function beforeEach<M extends string>(
-  stream: { [method in M]: (...args: never[]) => boolean },
-  method: M,
-  act: () => void,
-): void {
-  const original = stream[method].bind(stream);
-  stream[method] = (...args) => {
-    act();
-    return original(...args);
-  };
 }
 
 /** Make the builder in `dir` as it is put into an image: one CommonJS file. */
