@@ -24,7 +24,7 @@ function demo(...args: string[]): Promise<{ code: number | null; lastLine: strin
 
 const line = (word: string, contained: string): RegExp =>
   new RegExp(
-    `^demo: ${word} driver=oci node=csv-profile@1\\.0\\.0 digest=sha256:[0-9a-f]{64} receipt=verified contained=${contained} run_ms=\\d+$`,
+    `^demo: ${word} driver=oci node=csv-profile@1\\.0\\.0 digest=sha256:[0-9a-f]{64} receipt=verified contained=${contained} run_ms=\\d+ published=default/csv-profile@1\\.0\\.0$`,
   );
 
 describe('the demo', () => {

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import type { Json } from '@glovebox/contract';
 import { type Engine, runTrial, type TrialResult } from '@glovebox/engine';
 import type { Config } from '../../apps/cli/src/config.ts';
-import { localActor, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
+import { localActor, openLocalEngine, type Places } from '../../apps/cli/src/local-engine.ts';
 import { differences, readResidue } from '../../test/support/residue.ts';
 import { encodingsOf } from './encodings.ts';
 import { type Sabotage, weakened } from './sabotage.ts';
@@ -34,6 +34,7 @@ interface Trial {
   states: readonly string[];
 }
 
+const knockMs = 5_000;
 /** Longer than the node's own deadline of 1.5 s and than the grace after a cancel. */
 const patienceMs = 8_000;
 
@@ -71,6 +72,7 @@ const trials: readonly Trial[] = [
  */
 export async function containAll(
   config: Config,
+  places: Places,
   sabotage: Sabotage | undefined,
   say: (text: string) => void,
 ): Promise<Verdict[]> {
@@ -79,7 +81,7 @@ export async function containAll(
     const trap = await setTrap();
     try {
       const weak = sabotage === trial.weakness ? weakened(sabotage, trap.dir) : {};
-      const { engine, close } = await openLocalEngine(config, weak);
+      const { engine, close } = await openLocalEngine(config, weak, places);
       try {
         verdicts.push(await contain(engine, join(config.dataDir, 'run'), trial, trap));
       } finally {
@@ -199,11 +201,13 @@ async function setTrap(): Promise<Trap> {
     udp.bind(0, '127.0.0.1');
     await heard;
     await chmod(unixPath, 0o666);
-    // A trap that nobody can spring proves nothing: read and knock once from the host.
+    // A trap that nobody can spring proves nothing: read and knock once on each from the host.
     if (!(await readFile(canaryPath, 'utf8')).includes(canary)) throw new Error('the canary file is not readable');
-    const knock = net.connect((tcp.address() as net.AddressInfo).port, '127.0.0.1');
-    await once(knock, 'close');
-    if (arrived.splice(0).join() !== 'tcp') throw new Error('the listener does not hear');
+    await once(net.connect((tcp.address() as net.AddressInfo).port, '127.0.0.1'), 'close');
+    await once(net.connect(unixPath), 'close');
+    await knockByDatagram(udp);
+    const knocks = arrived.splice(0).join();
+    if (knocks !== 'tcp,unix,udp') throw new Error(`the listeners heard ${knocks || 'nothing'} of three knocks`);
   } catch (error) {
     // A listener left open would keep the process from ending.
     await remove();
@@ -221,6 +225,18 @@ async function setTrap(): Promise<Trap> {
     arrived,
     remove,
   };
+}
+
+/** Until it is heard. On its way within one host a datagram is lost only where a filter drops it. */
+async function knockByDatagram(listener: dgram.Socket): Promise<void> {
+  const knock = dgram.createSocket('udp4');
+  try {
+    const heard = once(listener, 'message', { signal: AbortSignal.timeout(knockMs) });
+    knock.send('knock', listener.address().port, '127.0.0.1');
+    await heard;
+  } finally {
+    knock.close();
+  }
 }
 
 async function bytesOf(source: AsyncIterable<Uint8Array>): Promise<Buffer> {

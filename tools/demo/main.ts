@@ -1,17 +1,31 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { openInstance, verifyReceipt } from '@glovebox/artifact';
 import { errorCatalogue, formatDuration, formatSize, GloveboxError, toErrorData } from '@glovebox/contract';
-import { type Engine, runTrial, type TrialResult, verifyRun } from '@glovebox/engine';
+import {
+  type CheckEvent,
+  type Engine,
+  publishRelease,
+  putDraft,
+  type ReleaseRunResult,
+  runRelease,
+  validateDraft,
+  verifyRun,
+} from '@glovebox/engine';
+import { removeAbandoned, stagedName } from '@glovebox/engine/staging';
+import { readSnapshotDir } from '@glovebox/validate';
 import { localActor, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
 import { errorText, paint, table } from '../../apps/cli/src/output.ts';
 import { logText } from '../../apps/cli/src/run-text.ts';
 import { containAll, type Sabotage, sabotages } from './contain.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
+/** Images and caches are kept between demos, so that a second one is quick and needs no network; its records are its own. */
+const kept = { imagesDir: join(root, '.cache', 'demo'), cacheDir: join(root, '.cache', 'demo', 'cache') };
+
 const say = (text = ''): void => void process.stdout.write(`${text}\n`);
 const step = (text: string): void => say(`\n${paint(['bold', 'cyan'], '▸')} ${paint('bold', text)}`);
 
@@ -26,10 +40,9 @@ try {
 
 async function demo(): Promise<number> {
   const sabotage = readFlags();
-  // Kept between runs, so that a second one is quick and needs no network.
-  const dataDir = join(root, '.cache', 'demo');
+  const dataDir = await makeDataDir();
   const config = { dataDir, runtime: 'auto', registry: undefined, extraCa: process.env.GLOVEBOX_EXTRA_CA };
-  const { engine, close } = await openLocalEngine(config);
+  const { engine, close } = await openLocalEngine(config, {}, kept);
   try {
     step('Images from scratch: Node.js, its libraries, the guest; no shell, no package manager');
     await engine.images.build({ onProgress: (line) => say(`  ${line}`) });
@@ -38,8 +51,11 @@ async function demo(): Promise<number> {
       say(`  ${kind.padEnd(8)} ${digest}  ${formatSize(sizeBytes)}`);
     }
 
-    step('A real node on real data: csv-profile on airports.csv, in a fresh cell');
-    const result = await profileAirports(engine);
+    step('csv-profile, proved: every check in cells of its own, then released');
+    const published = await publishExample(engine);
+
+    step(`${published} on real data, airports.csv, in a fresh cell`);
+    const result = await profileAirports(engine, published);
     say(profileTable(result));
 
     step('Declared and done');
@@ -50,7 +66,7 @@ async function demo(): Promise<number> {
     say(`  ${paint('green', 'verified')}  ${result.receiptDigest}`);
 
     step(`Three hostile nodes${sabotage === undefined ? '' : paint('red', `, with ${sabotage} weakened on purpose`)}`);
-    const verdicts = await containAll(config, sabotage, say);
+    const verdicts = await containAll(config, kept, sabotage, say);
     for (const { name, contained, why } of verdicts) {
       say(`  ${contained ? paint('green', 'contained') : paint('red', 'NOT CONTAINED')}  ${name}: ${why}`);
     }
@@ -59,12 +75,23 @@ async function demo(): Promise<number> {
     const runMs = Math.round(result.phasesMs.boot + result.phasesMs.load + result.phasesMs.run);
     say();
     say(
-      `demo: ${ok ? 'ok' : 'failed'} driver=${engine.driver.name} node=${result.node.id}@${result.node.version} digest=${result.digest} receipt=verified contained=${contained}/${verdicts.length} run_ms=${runMs}`,
+      `demo: ${ok ? 'ok' : 'failed'} driver=${engine.driver.name} node=${result.node.id}@${result.node.version} digest=${result.digest} receipt=verified contained=${contained}/${verdicts.length} run_ms=${runMs} published=${published}`,
     );
     return ok ? 0 : 1;
   } finally {
     await close();
+    await rm(dataDir, { recursive: true, force: true });
   }
+}
+
+async function makeDataDir(): Promise<string> {
+  const dataDirs = join(root, '.cache', 'demo', 'data');
+  await mkdir(dataDirs, { recursive: true, mode: 0o700 });
+  // Of demos that were killed.
+  removeAbandoned(dataDirs);
+  const dataDir = join(dataDirs, stagedName());
+  await mkdir(dataDir, { mode: 0o700 });
+  return dataDir;
 }
 
 function readFlags(): Sabotage | undefined {
@@ -83,14 +110,39 @@ function readFlags(): Sabotage | undefined {
   return known;
 }
 
-async function profileAirports(engine: Engine): Promise<TrialResult> {
+/** @returns the reference under which it is released. */
+async function publishExample(engine: Engine): Promise<string> {
+  const dir = join(root, 'examples', 'csv-profile');
+  const snapshot = await readSnapshotDir(dir);
+  if (!snapshot.ok) throw new GloveboxError('PACKAGE_INVALID', { message: snapshot.findings[0]?.message ?? dir });
+  const by = { project: 'default', actor: localActor() };
+  const { draft } = await putDraft(engine, { ...by, files: snapshot.files });
+  const { id, revision } = draft;
+  const { report, artifact } = await validateDraft(engine, { ...by, id, revision }, { onCheck: tellCheck });
+  if (artifact === null) {
+    const [first] = report.findings;
+    throw new GloveboxError('VALIDATION_FAILED', { message: `${first?.file ?? ''} ${first?.message ?? ''}`.trim() });
+  }
+  const { release } = await publishRelease(engine, { ...by, id, revision });
+  say(`  ${paint('green', 'published')}  ${release.ref}  ${release.digest}`);
+  return release.ref;
+}
+
+function tellCheck(event: CheckEvent): void {
+  if (event.kind !== 'ended') return;
+  const { id, state, durationMs, cached } = event.result;
+  const mark = state === 'passed' ? paint('green', '✓') : paint('red', '✗');
+  say(`  ${mark} ${id.padEnd(9)} ${cached ? 'cached' : formatDuration(durationMs)}`);
+}
+
+async function profileAirports(engine: Engine, reference: string): Promise<ReleaseRunResult> {
   const csv = await readFile(join(root, 'node_modules', 'vega-datasets', 'data', 'airports.csv'), 'utf8');
-  const result = await runTrial(
+  const result = await runRelease(
     engine,
     {
       project: 'default',
       actor: localActor(),
-      packageDir: join(root, 'examples', 'csv-profile'),
+      reference: reference.slice(reference.indexOf('/') + 1),
       inputText: JSON.stringify({ csv }),
       configText: JSON.stringify({ topValues: 3 }),
     },
@@ -116,7 +168,7 @@ interface Column {
   top: { value: string; count: number }[];
 }
 
-function profileTable(result: TrialResult): string {
+function profileTable(result: ReleaseRunResult): string {
   const { rows, columns } = result.output as unknown as { rows: number; columns: Column[] };
   const lines = columns.map(({ name, type, nulls, distinct, quantiles, top }) => [
     name,
@@ -137,7 +189,7 @@ function profileTable(result: TrialResult): string {
   return `${text.replace(/^/gm, '  ')}\n  ${rows} rows`;
 }
 
-function declaredVersusDone(result: TrialResult): string {
+function declaredVersusDone(result: ReleaseRunResult): string {
   const { limits, peaks, phasesMs, files } = result;
   const filesBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
   const lines = [
@@ -158,7 +210,7 @@ function declaredVersusDone(result: TrialResult): string {
 }
 
 /** Twice: as somebody would who was handed the file and a key, and against all that the store has of the run. */
-async function verifyRecord(engine: Engine, dataDir: string, result: TrialResult): Promise<void> {
+async function verifyRecord(engine: Engine, dataDir: string, result: ReleaseRunResult): Promise<void> {
   const { publicKeyPem } = await openInstance(dataDir);
   await verifyRun(engine, 'default', result.run, [publicKeyPem]);
   const receipt = (await engine.store.get('default', result.run))?.attempts.at(-1)?.end?.receiptText ?? '';

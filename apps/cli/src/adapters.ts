@@ -15,12 +15,18 @@ export type DriverOverrides = Pick<OciDriverOptions, 'weakenForTest' | 'ignoreDe
 export interface Places {
   /** Holds `images/`; shared by several engines. */
   imagesDir?: string;
+  /** In place of `cache/`; shared by several engines. */
+  cacheDir?: string;
 }
 
-export async function openPackages(config: Config): Promise<PackageSource> {
+/** The directory of one cache. What is in it may be deleted at any time. */
+export const cacheOf = (config: Config, { cacheDir }: Places, name: 'packages' | 'bundles' | 'checks'): string =>
+  join(cacheDir ?? join(config.dataDir, 'cache'), name);
+
+export async function openPackages(config: Config, places: Places = {}): Promise<PackageSource> {
   const { createPackageSource } = await import('@glovebox/registry-npm');
   return createPackageSource({
-    cacheDir: join(config.dataDir, 'cache', 'packages'),
+    cacheDir: cacheOf(config, places, 'packages'),
     ...(config.registry === undefined ? {} : { registry: config.registry }),
     ...(config.extraCa === undefined ? {} : { caFile: config.extraCa }),
   });

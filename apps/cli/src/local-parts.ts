@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Engine } from '@glovebox/engine';
 import { openOwnership } from '@glovebox/engine/ownership';
 import type { Store } from '@glovebox/store-sqlite';
-import { type DriverOverrides, openDriver, openImages, openPackages, type Places } from './adapters.ts';
+import { cacheOf, type DriverOverrides, openDriver, openImages, openPackages, type Places } from './adapters.ts';
 import type { Config } from './config.ts';
 import { hasTraces, sweepDataDir } from './sweep.ts';
 
@@ -82,9 +82,9 @@ export function openLocalParts(config: Config, overrides: DriverOverrides = {}, 
       (await import('@glovebox/artifacts-oci')).createArtifactStore(join(dataDir, 'artifacts')),
     ),
     blobs: once(async () => (await import('@glovebox/blobs-fs')).createBlobStore(join(dataDir, 'blobs'))),
-    packages: once(() => openPackages(config)),
-    bundles: once(async () => (await import('@glovebox/engine')).createBundleCache(join(dataDir, 'cache', 'bundles'))),
-    checks: once(async () => (await import('@glovebox/engine')).createCheckCache(join(dataDir, 'cache', 'checks'))),
+    packages: once(() => openPackages(config, places)),
+    bundles: once(async () => (await import('@glovebox/engine')).createBundleCache(cacheOf(config, places, 'bundles'))),
+    checks: once(async () => (await import('@glovebox/engine')).createCheckCache(cacheOf(config, places, 'checks'))),
     signer: async () => (await instance()).signer,
     keys: async () => {
       const { publicKeyPem, retiredKeyPems } = await instance();
