@@ -254,7 +254,7 @@ describe('a draft', () => {
 describe('recovery', () => {
   const drafts = ['node-dead', 'node-alive', 'node-unknown'].map((id) => makeDraft({ id }));
   const [ofDead, ofAlive, ofUnknown] = drafts as [PutDraft, PutDraft, PutDraft];
-  const unknown = { ...owner, bootId: 'nobody can tell' };
+  const unknown = { ...owner, pidSpace: 'nobody can tell' };
 
   beforeEach(async () => {
     for (const draft of drafts) await steps.put(store, draft);

@@ -66,7 +66,7 @@ export function beginValidation(
          updated_ms = ? WHERE project = ? AND id = ?`,
       begin.validation,
       begin.owner.instance,
-      begin.owner.bootId,
+      begin.owner.pidSpace,
       begin.owner.pid,
       begin.owner.startTicks,
       event.actor,
@@ -129,7 +129,7 @@ export function openValidations(sql: Statements): OpenValidation[] {
       validation: row.validation,
       owner: {
         instance: row.owner_instance,
-        bootId: row.owner_boot_id,
+        pidSpace: row.owner_boot_id,
         pid: row.owner_pid,
         startTicks: row.owner_start_ticks,
       },
@@ -175,7 +175,7 @@ function isSameOwner(one: OwnerRef | undefined, other: OwnerRef): boolean {
   return (
     one !== undefined &&
     one.instance === other.instance &&
-    one.bootId === other.bootId &&
+    one.pidSpace === other.pidSpace &&
     one.pid === other.pid &&
     one.startTicks === other.startTicks
   );

@@ -140,7 +140,7 @@ function attemptsOf(sql: Statements, runId: string): Attempt[] {
       state: row.state,
       owner: {
         instance: row.owner_instance,
-        bootId: row.owner_boot_id,
+        pidSpace: row.owner_boot_id,
         pid: row.owner_pid,
         startTicks: row.owner_start_ticks,
       },

@@ -52,7 +52,7 @@ export function createRun(sql: Statements, run: RunRecord, attempt: Attempt): vo
       run.id,
       attempt.number,
       owner.instance,
-      owner.bootId,
+      owner.pidSpace,
       owner.pid,
       owner.startTicks,
       attempt.createdAtMs,
@@ -95,7 +95,7 @@ export function openAttempts(sql: Statements): OpenAttempt[] {
       id: row.id,
       owner: {
         instance: row.owner_instance,
-        bootId: row.owner_boot_id,
+        pidSpace: row.owner_boot_id,
         pid: row.owner_pid,
         startTicks: row.owner_start_ticks,
       },

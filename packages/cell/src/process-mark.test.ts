@@ -23,6 +23,11 @@ describe('a marked process', () => {
     expect(judgeProcess({ ...mark, pid: 4_194_303, pidNamespace: '1' })).toBe('unknown');
   });
 
+  it('is unknown when its boot is none that a kernel could have', () => {
+    for (const bootId of ['', 'nobody can tell', mark.bootId.slice(1), `${mark.bootId}\n`])
+      expect(judgeProcess({ ...mark, pid: 4_194_303, bootId })).toBe('unknown');
+  });
+
   it('is unknown to whoever reads start times in another time namespace, and lives for who does not', () => {
     const judge = (prefix: readonly string[]): string => {
       const program = `import { judgeProcess } from './process-mark.ts'; process.stdout.write(judgeProcess(JSON.parse(process.argv[1])));`;

@@ -14,6 +14,8 @@ export interface ProcessMark {
 /** What an observation of a process allows to conclude. `unknown` is never treated as dead. */
 export type ProcessVerdict = 'alive' | 'dead' | 'unknown';
 
+const bootIdPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 const currentBootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 
 /** `pid:[4026531836]` → `4026531836`. */
@@ -34,6 +36,8 @@ export function markOwnProcess(): ProcessMark {
  * share would let each take the other for itself before a reboot.
  */
 export function judgeProcess(mark: ProcessMark): ProcessVerdict {
+  // What is no boot id is not that of another boot.
+  if (!bootIdPattern.test(mark.bootId)) return 'unknown';
   try {
     // Of another boot of this kernel: nothing of it can live.
     if (mark.bootId !== currentBootId()) return 'dead';

@@ -57,8 +57,14 @@ describe('an owner', () => {
     }
   });
 
+  it('is not taken for dead where its record does not say in which pid namespace, or of which boot', () => {
+    const [bootId = ''] = own.pidSpace.split('/');
+    for (const pidSpace of [bootId, '', '/', 'nobody can tell', own.pidSpace.slice(1)])
+      expect(isDead({ ...own, pid: 4_194_303, pidSpace }), pidSpace).toBe(false);
+  });
+
   it('is dead when its number has been given again, and after another boot', () => {
     expect(isDead({ ...own, startTicks: '1' })).toBe(true);
-    expect(isDead({ ...own, bootId: '00000000-0000-4000-8000-000000000000/1' })).toBe(true);
+    expect(isDead({ ...own, pidSpace: '00000000-0000-4000-8000-000000000000/1' })).toBe(true);
   });
 });

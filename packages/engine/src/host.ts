@@ -4,7 +4,7 @@ import type { OwnerRef } from './records.ts';
 /** Who this process is, so that another one can tell later whether it still lives. Linux only. */
 export function ownIdentity(instance: string): OwnerRef {
   const { bootId, pidNamespace, pid, startTicks } = markOwnProcess();
-  return { instance, bootId: `${bootId}/${pidNamespace}`, pid, startTicks };
+  return { instance, pidSpace: `${bootId}/${pidNamespace}`, pid, startTicks };
 }
 
 /**
@@ -13,7 +13,7 @@ export function ownIdentity(instance: string): OwnerRef {
  * be told counts as alive: an owner in another pid namespace, such as that of another container with the same data
  * directory, or one that does not say in which its pid counts.
  */
-export function isDead({ bootId: where, pid, startTicks }: OwnerRef): boolean {
-  const [bootId = '', pidNamespace = ''] = where.split('/');
+export function isDead({ pidSpace, pid, startTicks }: OwnerRef): boolean {
+  const [bootId = '', pidNamespace = ''] = pidSpace.split('/');
   return judgeProcess({ bootId, pidNamespace, pid, startTicks }) === 'dead';
 }

@@ -31,8 +31,8 @@ export interface RunRecord {
 /** The process that an attempt belongs to. */
 export interface OwnerRef {
   instance: string;
-  /** Where the pid counts: `<boot id>/<inode of the pid namespace>`. */
-  bootId: string;
+  /** Where `pid` counts: `<boot id>/<inode of the pid namespace>`. */
+  pidSpace: string;
   pid: number;
   /** Clock ticks since boot. */
   startTicks: string;

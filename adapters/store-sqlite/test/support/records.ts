@@ -8,7 +8,7 @@ const digestOf = (digit: string): string => `sha256:${digit.repeat(64)}`;
 
 export const owner: Attempt['owner'] = {
   instance: newInstanceId(),
-  bootId: '3b2f0a52-52b6-4a2e-9f0c-000000000000',
+  pidSpace: '3b2f0a52-52b6-4a2e-9f0c-000000000000/4026531836',
   pid: 4242,
   startTicks: '123456',
 };

@@ -51,7 +51,7 @@ export function makeVersion1(path: string): Version1 {
       number: 1,
       state,
       owner_instance: owner.instance,
-      owner_boot_id: owner.bootId,
+      owner_boot_id: owner.pidSpace,
       owner_pid: owner.pid,
       owner_start_ticks: owner.startTicks,
       created_ms: attempt.createdAtMs,
