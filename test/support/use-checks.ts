@@ -13,12 +13,14 @@ import { differences, type Residue, readResidue } from './residue.ts';
 /** Images are made once for all tests. */
 const sharedImages = fileURLToPath(new URL('../../.cache/test-images', import.meta.url));
 
-type Files = { [path: string]: string | Buffer };
+type Files = { [path: string]: string | Uint8Array };
 type Request = Parameters<typeof checkTypes>[0];
 type Options = { deadlineMs?: number; signal?: AbortSignal };
 
 export interface Archive {
-  bytes: Buffer;
+  bytes: Uint8Array;
+  /** 1.0.0 where it is left out. */
+  version?: string;
   /** It is in devDependencies alone. */
   development?: true;
 }
@@ -101,13 +103,13 @@ function request(files: Files, archives: { [path: string]: Archive } = {}): Requ
   const locked = (path: string) => ({
     path,
     name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
-    version: '1.0.0',
+    version: archives[path]?.version ?? '1.0.0',
     integrity: 'sha512-x',
   });
   const paths = Object.keys(archives);
   return {
     pkg: {
-      files: new Map(Object.entries(all).map(([path, content]) => [path, Buffer.from(content)])),
+      files: new Map(Object.entries(all).map(([path, content]) => [path, Buffer.from(content as string)])),
       dependencies: paths.filter((path) => archives[path]?.development !== true).map(locked),
     },
     tarballs: paths.map((path) => ({ ...locked(path), bytes: (archives[path] as Archive).bytes })),

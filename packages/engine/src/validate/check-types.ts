@@ -16,7 +16,7 @@ export const typesDeadlineMs = 60_000;
 const maxOutputBytes = 1024 * 1024;
 
 /** How long the type checker may live on after it has closed its output. */
-const exitGraceMs = 5_000;
+const exitGraceMs = 2_000;
 
 /** `undefined`: it wrote more than is read. */
 type Output = { text: string | undefined };
