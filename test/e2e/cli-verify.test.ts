@@ -90,7 +90,7 @@ describe.concurrent('glovebox verify', () => {
 
   it.each<[string, string[], number, string]>([
     ['a file that is not there', ['nowhere.json'], 2, 'INPUT_UNREADABLE'],
-    ['a directory', ['.'], 2, 'INPUT_UNREADABLE'],
+    ['a directory that is no layout', ['.'], 2, 'ARTIFACT_UNREADABLE'],
     ['a run that is not there', ['run_0000000000000000000000'], 2, 'NOT_FOUND'],
     ['a key that is not there', ['receipt.json', '--key', 'no.pem'], 2, 'INPUT_UNREADABLE'],
     ['a key that is a directory', ['receipt.json', '--key', '.'], 2, 'INPUT_UNREADABLE'],

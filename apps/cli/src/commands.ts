@@ -294,17 +294,19 @@ instance go on running. Rotate while nothing else runs here: a command that is u
   },
   {
     name: 'verify',
-    usage: '<file|run>',
-    summary: 'Verify a receipt: its signature, its content and, for a run of this instance, the record',
-    help: `Works offline. Without --key, the key of this instance is the one that is trusted.`,
+    usage: '<file|run|ref>',
+    summary: 'Verify a receipt, an artifact or an audit export: signatures, content and, if it is of here, the record',
+    help: `A file is a receipt, an export of the audit chain, or an artifact: a tar, or the directory of an OCI image layout.
+Works offline. Without --key, the key of this instance is the one that is trusted.`,
     positionals: { min: 1, max: 1 },
     options: {
       key: {
         type: 'string',
         multiple: true,
         value: 'FILE',
-        help: 'Public key in PEM that is trusted; may be given again',
+        help: 'Trusted: a public key in PEM, or keys.json of an instance; may be given again',
       },
+      digest: { type: 'string', value: 'DIGEST', help: 'Which artifact, where a layout has several' },
       ...project,
     },
     load: () => import('./commands/verify.ts'),

@@ -36,4 +36,5 @@ export { decodeSnapshot, encodeSnapshot } from './snapshot.ts';
 export { tarEnd, tarHeader, tarPadding } from './tar.ts';
 export { type ArtifactVerification, verifyArtifact } from './verify-artifact.ts';
 export { type AuditVerification, signCheckpoint, verifyAudit } from './verify-audit.ts';
+export { verifyAuditExport } from './verify-audit-export.ts';
 export { type Verification, verifyReceipt } from './verify-receipt.ts';

@@ -47,15 +47,24 @@ it('has this hash for this entry, for ever', () => {
 describe('an audit chain', () => {
   it('holds, and tells how far it is signed', async () => {
     const head = entries[5]?.hash;
-    expect(await verifyAudit(entries, checkpoints, { keys })).toEqual({ ok: true, entries: 6, head, signedUpTo: 4 });
-    expect(await verifyAudit(entries, [], { keys })).toEqual({ ok: true, entries: 6, head, signedUpTo: 0 });
-    expect(await verifyAudit([], [], { keys })).toEqual({ ok: true, entries: 0, head: null, signedUpTo: 0 });
+    const { keyId } = key.signer;
+    const holds = { ok: true, entries: 6, head };
+    expect(await verifyAudit(entries, checkpoints, { keys })).toEqual({ ...holds, signedUpTo: 4, keyId });
+    expect(await verifyAudit(entries, [], { keys })).toEqual({ ...holds, signedUpTo: 0, keyId: null });
+    const empty = { ok: true, entries: 0, head: null, signedUpTo: 0, keyId: null };
+    expect(await verifyAudit([], [], { keys })).toEqual(empty);
   });
 
   it('holds from an entry on, when that is known', async () => {
     const { seq, hash } = entries[2] as AuditEntry;
     const result = await verifyAudit(chain(6, 4), checkpoints, { keys }, { seq, hash });
-    expect(result).toEqual({ ok: true, entries: 6, head: entries[5]?.hash, signedUpTo: 4 });
+    expect(result).toEqual({
+      ok: true,
+      entries: 6,
+      head: entries[5]?.hash,
+      signedUpTo: 4,
+      keyId: key.signer.keyId,
+    });
     expect(await verifyAudit(chain(6, 4), checkpoints, { keys }, { seq, hash: auditChainStart })).toMatchObject(
       broken(4),
     );

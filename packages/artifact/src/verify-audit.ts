@@ -49,6 +49,8 @@ export type AuditVerification =
       head: string | null;
       /** Number of the last entry that a signature covers; those after it could be rewritten unseen. 0: none is. */
       signedUpTo: number;
+      /** The pinned key that signed so far; null where none has. */
+      keyId: string | null;
     }
   | { ok: false; error: ErrorData };
 
@@ -91,7 +93,13 @@ export async function verifyAudit(
   }
   const [lost] = [...awaited.keys()].sort((a, b) => a - b);
   if (lost !== undefined) return broken(Math.min(lost, seq + 1), 'is missing: a later one was signed');
-  return { ok: true, entries: seq, head: seq === 0 ? null : previous, signedUpTo };
+  return {
+    ok: true,
+    entries: seq,
+    head: seq === 0 ? null : previous,
+    signedUpTo,
+    keyId: signedUpTo === 0 ? null : checkpoints.keyId,
+  };
 }
 
 function readEntry(unsafeEntry: unknown): AuditEntry | undefined {
@@ -107,9 +115,12 @@ function readEntry(unsafeEntry: unknown): AuditEntry | undefined {
 function readCheckpoints(
   unsafeCheckpoints: readonly unknown[],
   trusted: TrustedKeys,
-): { ok: true; bySeq: Map<number, AuditCheckpointPredicate[]> } | { ok: false; error: ErrorData } {
+):
+  | { ok: true; bySeq: Map<number, AuditCheckpointPredicate[]>; keyId: string | null }
+  | { ok: false; error: ErrorData } {
   const bySeq = new Map<number, AuditCheckpointPredicate[]>();
   let lastPinned = 0;
+  let keyId: string | null = null;
   let retired: { seq: number; error: ErrorData } | undefined;
   let instance: string | undefined;
   try {
@@ -129,8 +140,10 @@ function readCheckpoints(
         return brokenCheckpoint(i, 'is not what was signed');
       }
       const byPinned = checkStatement(bytes, pinned, checkpointKind);
-      if (byPinned.ok) lastPinned = Math.max(lastPinned, predicate.seq);
-      else if (retired === undefined || predicate.seq > retired.seq)
+      if (byPinned.ok) {
+        if (predicate.seq >= lastPinned) keyId = byPinned.keyId;
+        lastPinned = Math.max(lastPinned, predicate.seq);
+      } else if (retired === undefined || predicate.seq > retired.seq)
         retired = { seq: predicate.seq, error: byPinned.error };
       bySeq.set(predicate.seq, [...(bySeq.get(predicate.seq) ?? []), predicate]);
     }
@@ -139,7 +152,7 @@ function readCheckpoints(
     throw error;
   }
   if (retired !== undefined && retired.seq > lastPinned) return { ok: false, error: retired.error };
-  return { ok: true, bySeq };
+  return { ok: true, bySeq, keyId };
 }
 
 interface Checkpoint {

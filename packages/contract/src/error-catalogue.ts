@@ -361,6 +361,12 @@ export const errorCatalogue = {
     'The audit chain is broken.',
     'Entries were changed or removed. Keep a copy and find out.',
   ),
+  AUDIT_UNSIGNED: entry(
+    1,
+    'final',
+    'No entry of the audit chain is signed by a pinned key.',
+    'Anybody could have written it. Publish or revoke something, which signs the chain, and export it again.',
+  ),
 
   // Attempt: what the node did
   NODE_FAILED: entry(1, 'user', 'The node threw an error.', 'See the logs of the run.'),

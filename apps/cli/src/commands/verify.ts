@@ -1,100 +1,67 @@
-import { readFile, stat } from 'node:fs/promises';
-import { maxEnvelopeBytes, readPublicKey, verifyReceipt } from '@glovebox/artifact';
-import { GloveboxError, idPatterns, type ReceiptStatement } from '@glovebox/contract';
+import { lstat } from 'node:fs/promises';
+import { idPatterns, parseReference } from '@glovebox/contract';
 import type { CommandContext } from '../commands.ts';
-import { dataDirOf, loadConfig } from '../config.ts';
+import { dataDirOf } from '../config.ts';
 import { paint } from '../output.ts';
+import { kindOfFile } from '../verify/kind-of-file.ts';
+import { ownKeys, pinnedKeys } from '../verify/trusted-keys.ts';
+import { openUnsafeFile } from '../verify/unsafe-file.ts';
+import type { Verified } from '../verify/verified.ts';
 
 export async function run({ args, output }: CommandContext): Promise<number> {
-  const target = args.positionals[0] as string;
-  const keys = await trustedKeys(args.options.key as string[] | undefined, dataDirOf(args.global.dataDir));
-  const ofRun = idPatterns.run.test(target);
-  const verified = ofRun ? await verifyRecord(args, target, keys) : await verifyFile(target, keys);
-  const { predicate } = verified.statement;
-  const { observed } = predicate;
-  output.result(
-    { verified: true, keyId: verified.keyId, comparedWithRecord: ofRun, statement: verified.statement },
-    () =>
-      [
-        `${paint('green', 'verified')}  key ${verified.keyId.slice(0, 16)}…${ofRun ? ', matches the record' : ''}`,
-        `  attempt   ${predicate.attempt} of ${predicate.run}`,
-        `  node      ${predicate.node.id}@${predicate.node.version}`,
-        `  bundle    ${predicate.node.bundle}`,
-        `  image     ${observed.image}`,
-        `  state     ${observed.state}${observed.errorCode ? ` ${observed.errorCode}` : ''}`,
-        `  cell      class ${observed.class}, ${observed.driver.name} by ${observed.driver.runtime} ${observed.driver.version}`,
-        `  in force  ${observed.properties.join(', ')}`,
-        `  egress    ${observed.egress.requests} requests`,
-      ].join('\n'),
-  );
+  const { json, words } = await verify(args, args.positionals[0] as string);
+  const { keyId, comparedWithRecord } = json;
+  output.result(json, () => {
+    const by = `${paint('green', 'verified')}  key ${keyId.slice(0, 16)}…${comparedWithRecord ? ', matches the record' : ''}`;
+    return [by, ...words.map((line) => `  ${line}`)].join('\n');
+  });
   return 0;
 }
 
-/** Keys of the command line, else that of this instance. */
-async function trustedKeys(files: string[] | undefined, dataDir: string): Promise<string[]> {
-  if (files === undefined) return [ownKey(dataDir)];
-  return Promise.all(
-    files.map((path) =>
-      readFile(path, 'utf8').catch((cause: unknown) => {
-        throw new GloveboxError('INPUT_UNREADABLE', {
-          message: `The key ${path} cannot be read.`,
-          hint: 'Pass a public key in PEM.',
-          place: { file: path },
-          cause,
-        });
-      }),
-    ),
+/** A run id is one; a name that is there is a file or a directory; what is left may be a reference. */
+async function verify(args: CommandContext['args'], target: string): Promise<Verified> {
+  const files = args.options.key as string[] | undefined;
+  const pinned = files === undefined ? undefined : await pinnedKeys(files);
+  if (idPatterns.run.test(target)) {
+    const { verifyRunRecord } = await import('../verify/verify-record.ts');
+    return verifyRunRecord(args, target, pinned);
+  }
+  if (parseReference(target) !== undefined && !(await isThere(target))) {
+    const { verifyReleaseRecord } = await import('../verify/verify-record.ts');
+    return verifyReleaseRecord(args, target, pinned);
+  }
+  return verifyFile(
+    target,
+    pinned ?? ownKeys(dataDirOf(args.global.dataDir)),
+    args.options.digest as string | undefined,
   );
 }
 
-function ownKey(dataDir: string): string {
+async function verifyFile(
+  path: string,
+  trusted: { keys: string[]; retired: string[] },
+  digest: string | undefined,
+): Promise<Verified> {
+  const file = await openUnsafeFile(path, 'Pass a file, an OCI image layout, a run id or a reference.');
   try {
-    return readPublicKey(dataDir);
-  } catch (error) {
-    if (!GloveboxError.is(error, 'KEY_UNUSABLE')) throw error;
-    throw new GloveboxError('KEY_UNUSABLE', {
-      ...error.toData(),
-      hint: `Pass the key that you trust with --key, or name the data directory of the instance with --data-dir.`,
-      cause: error,
-    });
-  }
-}
-
-async function verifyFile(path: string, keys: string[]): Promise<{ statement: ReceiptStatement; keyId: string }> {
-  const verified = verifyReceipt(await readReceipt(path), { keys });
-  if (!verified.ok) throw GloveboxError.fromData(verified.error);
-  return verified;
-}
-
-async function readReceipt(path: string): Promise<Buffer> {
-  try {
-    if ((await stat(path)).size > maxEnvelopeBytes)
-      throw new GloveboxError('RECEIPT_UNREADABLE', {
-        message: `${path} is too large for a receipt.`,
-        place: { file: path },
-      });
-    return await readFile(path);
-  } catch (error) {
-    if (error instanceof GloveboxError) throw error;
-    throw new GloveboxError('INPUT_UNREADABLE', {
-      message: `${path} cannot be read.`,
-      hint: 'Pass a receipt file or a run id.',
-      place: { file: path },
-      cause: error,
-    });
-  }
-}
-
-async function verifyRecord(
-  args: CommandContext['args'],
-  run: string,
-  keys: string[],
-): Promise<{ statement: ReceiptStatement; keyId: string }> {
-  const [{ openApi }, { projectOf }] = await Promise.all([import('../local-api.ts'), import('../project.ts')]);
-  const { client, close } = await openApi(await loadConfig(args.global.dataDir));
-  try {
-    return await client.call('runs.verify', { params: { project: projectOf(args), run }, body: { keys } });
+    const kind = file === 'directory' ? 'artifact' : await kindOfFile(file);
+    if (file === 'directory' || kind === 'artifact') {
+      const { verifyArtifactFile } = await import('../verify/verify-artifact-file.ts');
+      return await verifyArtifactFile(path, trusted, digest);
+    }
+    if (kind === 'audit') {
+      const { verifyAuditFile } = await import('../verify/verify-audit-file.ts');
+      return await verifyAuditFile(file, trusted);
+    }
+    const { verifyReceiptFile } = await import('../verify/verify-receipt-file.ts');
+    return await verifyReceiptFile(file, path, trusted);
   } finally {
-    await close();
+    if (file !== 'directory') await file.close();
   }
 }
+
+const isThere = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  );
