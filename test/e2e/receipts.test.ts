@@ -9,12 +9,14 @@ import type { TestRun } from '../support/engine.ts';
 import { forger } from '../support/forger.ts';
 import type { NodeSource } from '../support/node-package.ts';
 import { useEngine } from '../support/use-engine.ts';
+import { withoutFlags } from '../support/without-flags.ts';
 
 const cells = useEngine();
+const weakened = useEngine(withoutFlags);
 const sha256 = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`;
 
-async function receiptOf({ run }: Pick<TestRun, 'run'>): Promise<ReceiptPredicate> {
-  const { engine, dataDir } = cells();
+async function receiptOf({ run }: Pick<TestRun, 'run'>, by = cells()): Promise<ReceiptPredicate> {
+  const { engine, dataDir } = by;
   const key = readFileSync(join(dataDir, 'keys', 'signing.pub.pem'), 'utf8');
   return (await verifyRun(engine, 'default', run, [key])).statement.predicate;
 }
@@ -118,6 +120,9 @@ describe('a receipt', () => {
       ]),
     );
     expect(observed.properties).not.toContain('weakened-for-test');
+
+    const weak = await receiptOf(await weakened().run({ body: 'return 1' }), weakened());
+    expect(weak.observed.properties).toContain('weakened-for-test');
   });
 });
 

@@ -1,4 +1,4 @@
-import { builtinModules } from 'node:module';
+import { builtinModules, findPackageJSON } from 'node:module';
 import type { Finding } from '@glovebox/contract';
 import { GloveboxError } from '@glovebox/contract';
 import { describe, expect, it } from 'vitest';
@@ -219,11 +219,14 @@ describe('the module loader', () => {
           'a lied stat cache': `Module._pathCache['/etc/passwd'] = '/etc/passwd'; Module._findPath = () => '/etc/passwd'; return Module._load('x', null, true)`,
           'a compiled module': `const m = new Module('/tmp/a.js'); m._compile('module.exports = require("fs").readFileSync("/etc/passwd", "utf8")', '/tmp/a.js'); return m.exports`,
           'global paths': `return Module.globalPaths.filter((path) => { try { return fs.readdirSync(path).length } catch { return false } })`,
-          'a lookup of package scopes': `return builtin('module').findPackageJSON('/etc/x')`,
+          'a lookup of package scopes': `return builtin('module').findPackageJSON(ctx.input.url)`,
         },
         `import Module, { createRequire as create } from 'node:module';`,
       ),
+      { input: { url: import.meta.url } },
     );
+    // On the host there is one to be found.
+    expect(findPackageJSON(import.meta.url)).toMatch(/package\.json$/);
     expect(output).toEqual({
       'createRequire of a built-in': { got: 'function' },
       'createRequire of a host file': 'ERR_ACCESS_DENIED',
@@ -235,7 +238,7 @@ describe('the module loader', () => {
       'a lied stat cache': 'ERR_ACCESS_DENIED',
       'a compiled module': 'ERR_ACCESS_DENIED',
       'global paths': { got: [] },
-      'a lookup of package scopes': expect.anything(),
+      'a lookup of package scopes': 'ERR_MODULE_NOT_FOUND',
     });
   });
 
