@@ -6,6 +6,7 @@ const benches: Record<
   () => Promise<{ measure: (quick: boolean, say: (line: string) => void) => Promise<Parameters<typeof printTable>[0]> }>
 > = {
   run: () => import('./src/run.ts'),
+  publish: () => import('./src/publish.ts'),
 };
 
 const { values, positionals } = parseArgs({

@@ -1,0 +1,13 @@
+declare module 'bytes';
+declare module 'd3-array';
+declare module 'd3-geo';
+declare module 'he';
+declare module 'humanize-duration';
+declare module 'ini';
+declare module 'lodash';
+declare module 'ms';
+declare module 'papaparse';
+declare module 'picomatch';
+declare module 'qs';
+declare module 'ramda';
+declare module 'semver';
