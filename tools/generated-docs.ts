@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { manifestJsonSchema } from '@glovebox/contract';
+import { apiMarkdown } from './api-doc.ts';
 import { errorsMarkdown } from './errors-doc.ts';
 
 /** Documents that are made from sources: path relative to the root, and what must stand there. */
 export function generatedDocuments(): { path: string; text: string }[] {
   return [
     { path: 'docs/errors.md', text: errorsMarkdown() },
+    { path: 'docs/api.md', text: apiMarkdown() },
     { path: 'docs/node.schema.json', text: `${JSON.stringify(manifestJsonSchema(), null, 2)}\n` },
   ];
 }

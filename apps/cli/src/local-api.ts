@@ -14,16 +14,29 @@ export interface LocalApi {
 /**
  * The API of a data directory, for this process alone. What a call needs of the engine is opened by that call. Whoever calls
  * gets `INTERNAL` for a defect of ours; where it is in our code is told on stderr.
+ *
+ * @param first `cells`: all that running a node takes is opened here, at once, and what this host lacks is told before
+ *   anything else is looked at.
  */
-export async function openApi(config: Config): Promise<LocalApi> {
+export async function openApi(config: Config, first: 'nothing' | 'cells' = 'nothing'): Promise<LocalApi> {
+  const parts = openLocalParts(config);
+  const opening =
+    first === 'cells' ? import('@glovebox/engine').then(({ openEngine }) => openEngine(parts.open)) : undefined;
+  // It is waited for below, after what goes on meanwhile.
+  opening?.catch(() => undefined);
   const [{ createApp }, { createClient }, { roles }] = await Promise.all([
     import('@glovebox/server'),
     import('@glovebox/client'),
     import('@glovebox/contract/routes'),
   ]);
-  const parts = openLocalParts(config);
   const principal = { name: localActor(), roles };
   const app = createApp({ open: parts.open, recover: parts.recover, principal, onDefect: tellDefect });
+  try {
+    await opening;
+  } catch (error) {
+    await parts.close();
+    throw error;
+  }
   return {
     // No connection is made; the host of the URL is one that there cannot be.
     client: createClient({ fetch: app.inProcess, baseUrl: 'http://glovebox.invalid' }),

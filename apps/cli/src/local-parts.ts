@@ -27,7 +27,9 @@ export interface LocalParts {
 export function openLocalParts(config: Config, overrides: DriverOverrides = {}, places: Places = {}): LocalParts {
   const { dataDir } = config;
   const ownership = openOwnership(join(dataDir, 'run'));
-  const opened: Store[] = [];
+  /** Every attempt to open the records, under way or over. */
+  const openings: Promise<Store>[] = [];
+  let latest: Store | undefined;
   const instance = once(async () => (await import('@glovebox/artifact')).openInstance(dataDir));
   const driver = once(async () => openDriver(config, (await instance()).instance, overrides, places));
 
@@ -37,14 +39,19 @@ export function openLocalParts(config: Config, overrides: DriverOverrides = {}, 
     const store = await openStore(join(dataDir, 'glovebox.db'), { inThread: where === 'inThread' });
     try {
       await recover(store, where === 'worker' ? 'required' : 'possible');
-      opened.push(store);
+      latest = store;
       return store;
     } catch (error) {
       await store.close();
       throw error;
     }
   };
-  const stores = { inThread: once(() => openRecords('inThread')), worker: once(() => openRecords('worker')) };
+  const keepOpening = (where: 'inThread' | 'worker') => (): Promise<Store> => {
+    const opening = openRecords(where);
+    openings.push(opening);
+    return opening;
+  };
+  const stores = { inThread: once(keepOpening('inThread')), worker: once(keepOpening('worker')) };
   let using: keyof typeof stores = 'inThread';
   const records = (withCells: boolean): Promise<Store> => {
     if (withCells) using = 'worker';
@@ -101,11 +108,12 @@ export function openLocalParts(config: Config, overrides: DriverOverrides = {}, 
       return Object.fromEntries(parts) as Pick<Engine, (typeof names)[number]>;
     },
     async recover() {
-      const store = opened.at(-1);
-      if (store !== undefined) await recover(store, 'possible');
+      if (latest !== undefined) await recover(latest, 'possible');
     },
     async close() {
-      for (const store of opened.splice(0)) await store.close();
+      // Also what another part's failure has left in the middle of opening.
+      for (const opening of await Promise.allSettled(openings.splice(0)))
+        if (opening.status === 'fulfilled') await opening.value.close();
       ownership.release();
     },
   };

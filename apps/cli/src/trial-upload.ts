@@ -17,10 +17,12 @@ export interface TrialUpload {
  */
 export async function readTrialUpload(dir: string, config: Config): Promise<TrialUpload> {
   const taken = await readSnapshotDir(dir);
-  if (taken.ok) return { snapshot: encode(taken.files), warnings: taken.warnings.map(toFinding) };
+  // A directory without a file has nothing to upload, and much to tell.
+  if (taken.ok && taken.files.size > 0)
+    return { snapshot: encode(taken.files), warnings: taken.warnings.map(toFinding) };
   const read = await readNodePackage(dir, { registries: (await openPackages(config)).registries() });
   // The directory may have changed meanwhile; what was found first stands.
-  throw packageInvalid(dir, read.ok ? taken.findings : read.findings);
+  throw packageInvalid(dir, read.ok ? (taken.ok ? [] : taken.findings) : read.findings);
 }
 
 /** What a server says of a package names the directory that it came from, where it has more to say than one thing. */

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Client } from '@glovebox/client';
 import {
   type ErrorCode,
@@ -63,7 +64,7 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
   const project = projectOf(args);
   const config = await loadConfig(args.global.dataDir);
   const signal = windUp();
-  const { client, close } = await openApi(config);
+  const { client, close } = await openApi(config, 'cells');
   try {
     const result: RunOutcome & { release?: Release } =
       release === undefined
@@ -102,10 +103,12 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
   }
 }
 
-/** A directory is never meant without --trial: what runs by its name is what was released under it. */
+/** A directory is never run without --trial. A name that can be both is refused: whoever means the release can say more of it. */
 function releaseArgument(target: string, project: string): { project: string; reference: string } {
   if (parseReference(target) === undefined)
     throw usage('node run', `${target} is no reference; a directory runs as a trial only: add --trial`);
+  if (existsSync(target))
+    throw usage('node run', `${target} is a directory here: add --trial, or name the release ${project}/${target}`);
   return releaseOf(target, project);
 }
 
