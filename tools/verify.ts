@@ -20,6 +20,7 @@ const checks: { name: string; argv: string[] }[] = [
   { name: 'boundaries', argv: ['tools/boundaries.ts'] },
   { name: 'error codes', argv: ['tools/error-codes.ts'] },
   { name: 'documents', argv: ['tools/docs-check.ts'] },
+  { name: 'own lockfile', argv: ['tools/audit-self.ts'] },
 ];
 
 let passed = 0;

@@ -48,6 +48,13 @@ export const tasks = {
     tests: false,
   },
   'docs-check': { summary: 'check the documents', script: 'tools/docs-check.ts', args: [], trees: ['.'], tests: false },
+  'audit-self': {
+    summary: 'hold our own lockfile to the rules for nodes',
+    script: 'tools/audit-self.ts',
+    args: [],
+    trees: ['.'],
+    tests: false,
+  },
 };
 
 /**

@@ -4,6 +4,7 @@ export { position } from './json/place.ts';
 export { locateFindings, readJson } from './json/read.ts';
 export { openJudge } from './judge/open.ts';
 export type { OpenJudge, ValueJudge } from './judge/port.ts';
+export { type AuditAllowances, auditLockfile } from './lockfile/audit.ts';
 export {
   gatherSnapshot,
   type Identity,
