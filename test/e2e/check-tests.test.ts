@@ -169,6 +169,45 @@ test('spawns', async () => { (await import('node:child_process')).execFileSync('
   });
 });
 
+describe('what tests are called and throw', () => {
+  it('is told whatever it is, fit to show', async () => {
+    const outcome = await checks().tests(
+      file(`
+const thrown: Record<string, unknown> = {
+  'null': null, 'undefined': undefined, 'a symbol': Symbol('x'), 'a number': 7, 'nothing': {},
+  ['__proto__']: new Error('own'), 'with \\u001b[2J and \\ud800': new Error('\\u001b[2J\\ud800'),
+  'a cause without end': Object.assign(new Error('x'), { get cause() { return this; } }),
+  'a long one': new Error('y'.repeat(1e6)),
+};
+for (const [name, error] of Object.entries(thrown)) test(name, () => { throw error; });
+test('z'.repeat(1e5), () => { throw new Error(''); });
+`),
+    );
+    expect(outcome.facts).toEqual(facts(10, 0));
+    expect(rules(outcome)).toEqual(Array(10).fill('TESTS_FAILED'));
+    for (const { message } of outcome.findings) {
+      expect(message.length).toBeLessThan(2000);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there.
+      expect(message).not.toMatch(/[\u0000-\u0009\u000b-\u001f]|\p{Surrogate}/u);
+    }
+  });
+
+  it('is a failure even where the runner itself stumbles over it', async () => {
+    const trap = 'new Proxy({}, { get() { throw 1; }, has() { throw 1; }, getPrototypeOf() { throw 1; } })';
+    expect(rules(await checks().tests(file(`${fine}test('throws', () => { throw ${trap}; });`)))).toEqual([
+      'TESTS_FAILED',
+    ]);
+  });
+
+  it('is told of so many that fit, and the rest is no pass', async () => {
+    const outcome = await checks().tests(file("for (let i = 0; i < 10_010; i++) test('x', () => {});"));
+    expect(seen(outcome)).toEqual([
+      ['TESTS_FAILED', 'test', undefined, 'There are 10 tests more than can be told of.'],
+    ]);
+    expect(outcome.facts).toEqual(facts(10_000));
+  });
+});
+
 describe('no test', () => {
   it.each([
     ['no file', {}],
