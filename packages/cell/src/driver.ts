@@ -46,7 +46,10 @@ export interface Cell {
   dispatch(limits: { cpu: number; deadlineMs: number }): Promise<void>;
   /** SIGKILL to all of it, by identity. Idempotent. Resolves when the kill is sent, not when the cell is dead. */
   kill(cause: 'done' | 'cancelled' | 'violation'): void;
-  /** Settles when every process is confirmed dead and every trace on the host removed. Never rejects. */
+  /**
+   * Settles when every process is confirmed dead and every trace on the host removed, or with `error` once the driver gives
+   * that up: then the cell may still run. Never rejects.
+   */
   readonly ended: Promise<CellEnd>;
 }
 
