@@ -1,7 +1,7 @@
 import type { TestRecord } from '@glovebox/contract';
 import { testLimits } from '@glovebox/contract/build-limits';
 import { quote, utf8Length } from '../harness/primordials.ts';
-import type { TestRun } from './test-run.ts';
+import type { TestRun } from './test-events.ts';
 import type { TreeFile } from './tree.ts';
 
 /** For what stands after the tests. */
