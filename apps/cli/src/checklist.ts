@@ -5,6 +5,8 @@ type Standing = { kind: 'waiting' } | { kind: 'going-on'; sinceMs: number } | { 
 
 const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const frameMs = 100;
+/** The longest line, and the list with a line to spare: on a smaller terminal it could not be drawn in place. */
+const room = { columns: 50, rows: checkIds.length + 2 };
 
 /**
  * The checks of a validation while they go on, on stderr: on a terminal a list that is drawn again in place, else one line
@@ -14,18 +16,17 @@ export class Checklist {
   readonly #output: Output;
   readonly #standings = new Map<CheckId, Standing>(checkIds.map((id) => [id, { kind: 'waiting' }]));
   readonly #inPlace: boolean;
-  #drawnLines = 0;
   #frame = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(output: Output) {
     this.#output = output;
-    this.#inPlace = output.showsProgress && process.stderr.isTTY === true;
-    if (this.#inPlace) this.#timer = setInterval(() => this.#draw(), frameMs).unref();
+    this.#inPlace = output.showsProgress && hasRoom(process.stderr);
   }
 
   began(id: CheckId): void {
     this.#standings.set(id, { kind: 'going-on', sinceMs: performance.now() });
+    if (this.#inPlace) this.#timer ??= setInterval(() => this.#draw(), frameMs).unref();
   }
 
   ended(result: CheckResult): void {
@@ -33,20 +34,16 @@ export class Checklist {
     if (!this.#inPlace) this.#output.progress(endedLine(result));
   }
 
-  /** Draw it for the last time. May be called again. */
+  /** Draw it for the last time. Where no check was told of, nothing is drawn. */
   close(): void {
-    if (this.#timer === undefined) return;
     clearInterval(this.#timer);
-    this.#timer = undefined;
-    this.#draw();
+    if (this.#inPlace && [...this.#standings.values()].some(({ kind }) => kind !== 'waiting')) this.#draw();
+    this.#output.leaveProgress();
   }
 
   #draw(): void {
     this.#frame++;
-    const lines = [...this.#standings].map(([id, standing]) => this.#line(id, standing));
-    const back = this.#drawnLines === 0 ? '' : `\x1b[${this.#drawnLines}A`;
-    this.#output.drawProgress(`${back}${lines.map((line) => `\x1b[2K${line}\n`).join('')}`);
-    this.#drawnLines = lines.length;
+    this.#output.drawProgress([...this.#standings].map(([id, standing]) => this.#line(id, standing)));
   }
 
   #line(id: CheckId, standing: Standing): string {
@@ -55,6 +52,11 @@ export class Checklist {
     const mark = paint('cyan', frames[this.#frame % frames.length] as string, process.stderr);
     return `  ${mark} ${id.padEnd(9)} ${formatDuration(performance.now() - standing.sinceMs).padStart(8)}`;
   }
+}
+
+/** A terminal that does not tell its size has that of a VT100. */
+function hasRoom({ isTTY, columns = 80, rows = 24 }: NodeJS.WriteStream): boolean {
+  return isTTY === true && (columns || 80) >= room.columns && (rows || 24) >= room.rows;
 }
 
 const marks = {
@@ -72,6 +74,7 @@ function endedLine({ id, state, durationMs, cached, findings }: CheckResult): st
     ...(findings === 0 ? [] : [`${findings} ${findings === 1 ? 'finding' : 'findings'}`]),
     ...(cached ? ['cached'] : []),
   ];
-  const time = formatDuration(durationMs).padStart(8);
-  return `  ${paint(style, mark, process.stderr)} ${id.padEnd(9)} ${time}  ${paint('dim', notes.join(', '), process.stderr)}`.trimEnd();
+  // What was not done took no time.
+  const time = state === 'skipped' || cached ? '' : formatDuration(durationMs);
+  return `  ${paint(style, mark, process.stderr)} ${id.padEnd(9)} ${time.padStart(8)}  ${paint('dim', notes.join(', '), process.stderr)}`.trimEnd();
 }

@@ -109,7 +109,10 @@ Ctrl-C cancels: the node is told, and killed two seconds later.`,
     help: `The package is registered as a draft at the revision that its files make. What was checked before over the same bytes
 is taken from the cache. The exit status is 0 when it passed, 1 when a check failed.`,
     positionals: { min: 1, max: 1 },
-    options: { ...project },
+    options: {
+      fix: { type: 'boolean', help: 'Make the edits that findings propose in the files, then validate again' },
+      ...project,
+    },
     load: () => import('./commands/node-validate.ts'),
   },
   {

@@ -21,13 +21,16 @@ export interface DevPackage {
 export interface RoundEvents {
   onFixture: (result: RunOutcome, verdict: FixtureVerdict) => void;
   onValidated: (validation: Validation) => void;
-  /** The part that failed says nothing of the other one. */
-  onFailure: (error: unknown) => void;
+  /** One part that fails says nothing of the other one. */
+  onFailure: (part: 'fixture' | 'validation', error: unknown) => void;
 }
 
 /**
- * One round of development: run the fixture as the package lies there, and validate it, side by side. What was checked
- * before over the same bytes is taken from the cache, so that a change costs what depends on it.
+ * One round of development: run the fixture as the package lies there, then validate it. What was checked before over the
+ * same bytes is taken from the cache, and the bundle of the run is the first of the two that a validation builds, so a change
+ * costs what depends on it. The fixture goes first because its result is what somebody waits for.
+ *
+ * Resolves once nothing of the round is left, also where the signal is aborted; then nothing more is told.
  */
 export async function devRound(
   client: Client,
@@ -36,17 +39,19 @@ export async function devRound(
   events: RoundEvents,
   signal: AbortSignal,
 ): Promise<void> {
-  const unlessAborted = (error: unknown): void => {
-    if (!signal.aborted) events.onFailure(error);
-  };
-  const fixture = runFixture(client, pkg, output, signal).then(
-    ({ result, verdict }) => events.onFixture(result, verdict),
-    unlessAborted,
-  );
-  const validated = validateDirectory(client, pkg, output, signal).then((validation) => {
+  try {
+    const { result, verdict } = await runFixture(client, pkg, output, signal);
+    if (!signal.aborted) events.onFixture(result, verdict);
+  } catch (error) {
+    if (!signal.aborted) events.onFailure('fixture', error);
+  }
+  if (signal.aborted) return;
+  try {
+    const { validation } = await validateDirectory(client, pkg, output, signal);
     if (!signal.aborted) events.onValidated(validation);
-  }, unlessAborted);
-  await Promise.all([fixture, validated]);
+  } catch (error) {
+    if (!signal.aborted) events.onFailure('validation', error);
+  }
 }
 
 async function runFixture(
@@ -58,13 +63,10 @@ async function runFixture(
   const fixture = await readFixture(dir, name);
   const { snapshot } = await readTrialUpload(dir, config);
   const values = { inputText: exactJson(fixture.input), configText: exactJson(fixture.config) };
+  const events = client.stream('trials.run', { params: { project }, body: { snapshot, ...values }, windUp });
   try {
-    for await (const event of client.stream('trials.run', {
-      params: { project },
-      body: { snapshot, ...values },
-      windUp,
-    })) {
-      if (event.event === 'log') output.progress(logText(event.record));
+    for await (const event of events) {
+      if (event.event === 'log' && !windUp.aborted) output.progress(logText(event.record));
       if (event.event === 'result') return { result: event.result, verdict: judgeFixture(name, fixture, event.result) };
     }
   } catch (error) {

@@ -1,27 +1,33 @@
-import { type CheckResult, checkIds, type ReportFinding, type Snapshot } from '@glovebox/contract';
+import { stat } from 'node:fs/promises';
+import { type CheckResult, checkIds, GloveboxError, type ReportFinding, type Snapshot } from '@glovebox/contract';
 import {
   type ReadOptions,
   readNodePackage,
   readPackageFiles,
   readSnapshotDir,
-  type StaticCheck,
   type StaticFinding,
-  staticChecks,
 } from '@glovebox/validate';
+import { openPackages } from './adapters.ts';
 import type { Config } from './config.ts';
 
-/** A package directory as it can be uploaded, or why it cannot: `findings` are all that reading it gave. */
+/**
+ * A package directory as it can be uploaded, with what is odd about the directory; or why it cannot: `findings` are all that
+ * reading it gave.
+ */
 export type PackageUpload =
-  | { ok: true; id: string; version: string; snapshot: Snapshot }
+  | { ok: true; id: string; files: ReadonlyMap<string, Uint8Array>; warnings: StaticFinding[] }
   | { ok: false; findings: StaticFinding[] };
 
 /**
  * Read a package directory for upload. Links, devices and names that no upload can carry are told here, where the
  * directory is; so is a package without an id or version, which no draft could be registered under. All other faults are
  * left to the checks.
+ *
+ * @throws GloveboxError `NOT_FOUND`, `PACKAGE_INVALID` where there is no directory.
  */
 export async function readUpload(dir: string, config: Config): Promise<PackageUpload> {
-  const options: ReadOptions = { purpose: 'release', registries: await registriesOf(config) };
+  await requireDirectory(dir);
+  const options: ReadOptions = { purpose: 'release', registries: (await openPackages(config)).registries() };
   const snapshot = await readSnapshotDir(dir);
   if (!snapshot.ok) {
     const read = await readNodePackage(dir, options);
@@ -29,23 +35,38 @@ export async function readUpload(dir: string, config: Config): Promise<PackageUp
     return { ok: false, findings: read.ok ? snapshot.findings : read.findings };
   }
   const read = await readPackageFiles(snapshot.files, options);
-  const identity = read.ok ? { id: read.pkg.manifest.id, version: read.pkg.version } : read.identity;
-  if (identity === undefined) return { ok: false, findings: read.ok ? [] : read.findings };
-  const files = [...snapshot.files].map(([path, bytes]) => ({
-    path,
-    contentBase64: Buffer.from(bytes).toString('base64'),
-  }));
-  return { ok: true, id: identity.id, version: identity.version, snapshot: { files } };
+  const { id } = read.ok ? read.pkg.manifest : (read.identity ?? {});
+  if (id === undefined) return { ok: false, findings: read.ok ? [] : read.findings };
+  return { ok: true, id, files: snapshot.files, warnings: snapshot.warnings };
 }
 
-async function registriesOf(config: Config): Promise<readonly string[]> {
-  const { createPackageSource } = await import('@glovebox/registry-npm');
-  const { join } = await import('node:path');
-  return createPackageSource({
-    cacheDir: join(config.dataDir, 'cache', 'packages'),
-    ...(config.registry === undefined ? {} : { registry: config.registry }),
-    ...(config.extraCa === undefined ? {} : { caFile: config.extraCa }),
-  }).registries();
+/** Files as the routes take them. */
+export function uploadOf(files: ReadonlyMap<string, Uint8Array>): Snapshot {
+  return {
+    files: [...files].map(([path, bytes]) => ({ path, contentBase64: Buffer.from(bytes).toString('base64') })),
+  };
+}
+
+/**
+ * A path that leads nowhere is a slip of whoever typed it, and nothing that a check finds.
+ *
+ * @throws GloveboxError `NOT_FOUND`, `PACKAGE_INVALID`.
+ */
+export async function requireDirectory(dir: string): Promise<void> {
+  const found = await stat(dir).catch(() => undefined);
+  const place = { file: dir };
+  if (found === undefined)
+    throw new GloveboxError('NOT_FOUND', {
+      message: `There is no directory ${dir}.`,
+      hint: 'Name the directory of a node package; glovebox node new makes one.',
+      place,
+    });
+  if (!found.isDirectory())
+    throw new GloveboxError('PACKAGE_INVALID', {
+      message: `${dir} is not a directory.`,
+      hint: 'Name the directory of a node package.',
+      place,
+    });
 }
 
 /** What a validation would have told of a package that could not be uploaded: what was not begun is skipped. */
@@ -56,13 +77,12 @@ export function refusedUpload(findings: readonly StaticFinding[]): {
   const checks = checkIds.map((id): CheckResult => {
     const own = findings.filter(({ check }) => check === id);
     const failed = own.some(({ severity }) => severity === 'error');
-    const state = !isStatic(id) ? 'skipped' : failed ? 'failed' : 'passed';
+    // What has no finding may just not have been found to be read.
+    const state = failed ? 'failed' : 'skipped';
     return { id, state, durationMs: 0, cached: false, findings: own.length, facts: {} };
   });
   return { checks, findings: findings.map(toReportFinding) };
 }
-
-const isStatic = (id: string): id is StaticCheck => (staticChecks as readonly string[]).includes(id);
 
 function toReportFinding({ rule, severity, check, message, hint, place, fix }: StaticFinding): ReportFinding {
   const { file = null, path = null, line = null, column = null } = place;

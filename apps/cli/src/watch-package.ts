@@ -1,34 +1,104 @@
-import { watch } from 'node:fs';
-import { sep } from 'node:path';
+import { type FSWatcher, readdirSync, watch } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
 
 /** What tools make at the root of a package; a change of it changes nothing of the node. */
-const made: ReadonlySet<string> = new Set(['node_modules', 'dist', '.git', '.glovebox']);
-
+const made: ReadonlySet<string> = new Set(['node_modules', 'dist']);
 /** Editors write a file in several steps; what comes within this time is one change. */
 const settleMs = 60;
+/** Far more than a package may have; what is beyond is not watched. */
+const maxDirectories = 512;
+
+/** Names of what editors and tools keep beside files: swap files, locks, copies, `.git`. */
+const isAside = (name: string): boolean => name.startsWith('.') || name.endsWith('~');
 
 /**
  * Tell of changes below a package directory, until the signal is aborted: once for each burst of them. Changes that come
- * while nobody waits are told at the next wait.
+ * while nobody waits are told at the next wait. A directory that is removed is a change too, and the last one.
  */
 export async function* changesOf(dir: string, signal: AbortSignal): AsyncGenerator<void> {
-  let changed = Promise.withResolvers<void>();
-  const watcher = watch(dir, { recursive: true }, (_event, name) => {
-    if (name === null || !made.has(name.split(sep)[0] ?? '')) changed.resolve();
-  });
   const aborted = new Promise<'aborted'>((resolve) => {
     if (signal.aborted) resolve('aborted');
     else signal.addEventListener('abort', () => resolve('aborted'), { once: true });
   });
-  watcher.on('error', () => changed.resolve());
+  const tree = new WatchedTree(dir);
   try {
     for (;;) {
-      if ((await Promise.race([changed.promise, aborted])) === 'aborted') return;
+      if ((await Promise.race([tree.changed, aborted])) === 'aborted') return;
       await new Promise((resolve) => setTimeout(resolve, settleMs));
-      changed = Promise.withResolvers<void>();
+      tree.renew();
       yield;
     }
   } finally {
-    watcher.close();
+    tree.close();
+  }
+}
+
+/**
+ * Watches each directory, and not each file: a file that is replaced by a rename, as many editors save, is a change of its
+ * directory. Links are not followed.
+ */
+class WatchedTree {
+  readonly #root: string;
+  readonly #watchers = new Map<string, FSWatcher>();
+  #change = Promise.withResolvers<void>();
+
+  constructor(root: string) {
+    this.#root = resolve(root);
+    this.#watchBelow(this.#root);
+  }
+
+  /** Resolves once something has changed since the last renewal. */
+  get changed(): Promise<void> {
+    return this.#change.promise;
+  }
+
+  /** Forget what has changed, and watch what is new. Done before the files are read, so that nothing falls between. */
+  renew(): void {
+    this.#change = Promise.withResolvers();
+    this.#watchBelow(this.#root);
+  }
+
+  close(): void {
+    for (const watcher of this.#watchers.values()) watcher.close();
+    this.#watchers.clear();
+  }
+
+  #watchBelow(dir: string): void {
+    if (!this.#watchers.has(dir) && !this.#watch(dir)) return;
+    let names: string[];
+    try {
+      names = readdirSync(dir, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+    } catch {
+      return;
+    }
+    for (const name of names) if (!this.#isLeftOut(dir, name)) this.#watchBelow(join(dir, name));
+  }
+
+  /** @returns whether it is watched now. */
+  #watch(dir: string): boolean {
+    if (this.#watchers.size >= maxDirectories) return false;
+    try {
+      const watcher = watch(dir, (_event, name) => {
+        // The directory itself was moved or removed: another one may stand in its place by now.
+        if (name === basename(dir)) this.#forget(dir);
+        else if (name === null || !this.#isLeftOut(dir, name)) this.#change.resolve();
+      });
+      watcher.on('error', () => this.#forget(dir));
+      this.#watchers.set(dir, watcher);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** What is there then is looked for at the next renewal. */
+  #forget(dir: string): void {
+    this.#watchers.get(dir)?.close();
+    this.#watchers.delete(dir);
+    this.#change.resolve();
+  }
+
+  #isLeftOut(dir: string, name: string): boolean {
+    return isAside(name) || (dir === this.#root && made.has(name));
   }
 }

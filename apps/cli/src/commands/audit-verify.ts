@@ -9,10 +9,13 @@ export async function run({ args, output }: CommandContext): Promise<number> {
     const verified = await client.call('audit.verify', { body: {} });
     output.result({ verified: true, ...verified }, () => {
       const { entries, checkpoints, head } = verified;
-      return `${paint('green', 'verified')}  ${entries} entries, ${checkpoints} checkpoints${head === null ? '' : `\n  head  ${head.hash}`}`;
+      const counts = [counted(entries, 'entry', 'entries'), counted(checkpoints, 'checkpoint', 'checkpoints')];
+      return `${paint('green', 'verified')}  ${counts.join(', ')}${head === null ? '' : `\n  head  ${head.hash}`}`;
     });
     return 0;
   } finally {
     await close();
   }
 }
+
+const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;

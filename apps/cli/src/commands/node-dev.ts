@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { formatDuration, GloveboxError, toErrorData } from '@glovebox/contract';
+import { type ErrorData, formatDuration, GloveboxError, toErrorData } from '@glovebox/contract';
 import { usage } from '../args.ts';
 import type { CommandContext } from '../commands.ts';
 import { loadConfig } from '../config.ts';
@@ -9,6 +9,7 @@ import { fixtureText } from '../fixture.ts';
 import { exitInterrupted } from '../interrupts.ts';
 import { openApi } from '../local-api.ts';
 import { errorText, type Output, paint } from '../output.ts';
+import { requireDirectory } from '../package-upload.ts';
 import { projectOf } from '../project.ts';
 import { errorLines, stateText } from '../run-text.ts';
 import { changesOf } from '../watch-package.ts';
@@ -17,6 +18,7 @@ import { validationText } from './node-validate.ts';
 export async function run({ args, output, windUp }: CommandContext): Promise<number> {
   if (output.json === 'document') throw usage('node dev', 'it has no end, so no one document: use --json=lines');
   const dir = args.positionals[0] as string;
+  await requireDirectory(dir);
   const config = await loadConfig(args.global.dataDir);
   const fixture = (args.options.fixture as string | undefined) ?? (await firstFixture(dir));
   const pkg: DevPackage = { project: projectOf(args), dir, config, fixture };
@@ -28,13 +30,14 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
       round = new AbortController();
       output.event({ event: 'round', trigger });
       const signal = AbortSignal.any([interrupt, round.signal]);
-      return devRound(client, pkg, output, eventsOf(output, performance.now()), signal);
+      return devRound(client, pkg, output, eventsOf(output, fixture, performance.now()), signal);
     };
     let going = begin('start');
     for await (const _change of changesOf(dir, interrupt)) {
       // What goes on is about bytes that are no more.
       round.abort('the package changed');
       await going;
+      await requireDirectory(dir);
       going = begin('change');
     }
     await going;
@@ -56,7 +59,7 @@ async function firstFixture(dir: string): Promise<string> {
   });
 }
 
-function eventsOf(output: Output, beganMs: number): RoundEvents {
+function eventsOf(output: Output, fixture: string, beganMs: number): RoundEvents {
   const since = (): number => Math.round(performance.now() - beganMs);
   return {
     onFixture(result, verdict) {
@@ -71,10 +74,15 @@ function eventsOf(output: Output, beganMs: number): RoundEvents {
       if (output.json === 'no') output.text(validationText(validation));
       output.progress(paint('dim', `· waiting for a change, after ${formatDuration(since())}`, process.stderr));
     },
-    onFailure(error) {
+    onFailure(part, error) {
       const data = toErrorData(error);
-      if (output.json === 'no') output.complain(errorText(data));
-      else output.event({ event: 'failure', error: data });
+      output.event({ event: 'failure', part, error: data });
+      if (output.json !== 'no') return;
+      // The validation, which comes next, tells what is wrong with the package, in full.
+      if (part === 'fixture' && isOfPackage(data)) output.complain(`fixture ${fixture}: not run, ${data.code}`);
+      else output.complain(errorText(data));
     },
   };
 }
+
+const isOfPackage = ({ code }: ErrorData): boolean => code === 'PACKAGE_INVALID' || code === 'BUILD_FAILED';

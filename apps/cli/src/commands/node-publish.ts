@@ -5,7 +5,7 @@ import { loadConfig } from '../config.ts';
 import { openApi } from '../local-api.ts';
 import { paint } from '../output.ts';
 import { projectOf } from '../project.ts';
-import { hasPassed, statusOf, validateDirectory } from '../validation.ts';
+import { hasPassed, refusalOf, validateDirectory } from '../validation.ts';
 import { validationText } from './node-validate.ts';
 
 export async function run({ args, output, windUp }: CommandContext): Promise<number> {
@@ -17,19 +17,17 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
   try {
     let draft: { id: string; revision?: string } = { id: target };
     if (!isDraftId(target)) {
-      const validation = await validateDirectory(client, { project, dir: target, config }, output, signal);
+      const { validation } = await validateDirectory(client, { project, dir: target, config }, output, signal);
       if (!hasPassed(validation) || validation.draft === null) {
-        if (output.json === 'no') {
-          output.text(validationText(validation));
-          return statusOf(validation);
-        }
-        throw new GloveboxError('VALIDATION_FAILED', {
+        if (output.json === 'no') output.text(validationText(validation));
+        throw new GloveboxError(refusalOf(validation), {
           message: `${target} did not pass; nothing was published.`,
-          details: { findings: validation.findings as unknown as Json },
+          ...(output.json === 'no' ? {} : { details: { findings: validation.findings as unknown as Json } }),
         });
       }
       draft = { id: validation.draft.id, revision: validation.draft.revision };
     }
+    if (signal.aborted) throw new GloveboxError('INTERRUPTED', { message: 'Interrupted; nothing was published.' });
     const published = await client.call('releases.publish', { params: { project }, body: draft });
     output.result(published, () =>
       [

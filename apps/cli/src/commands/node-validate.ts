@@ -1,7 +1,8 @@
+import { type AppliedFix, applyFixes } from '../apply-fixes.ts';
 import type { CommandContext } from '../commands.ts';
 import { loadConfig } from '../config.ts';
 import { openApi } from '../local-api.ts';
-import { paint } from '../output.ts';
+import { type Output, oneLine, paint } from '../output.ts';
 import { projectOf } from '../project.ts';
 import { countsText, findingsText } from '../report-text.ts';
 import { hasPassed, statusOf, type Validation, validateDirectory } from '../validation.ts';
@@ -12,22 +13,40 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
   const signal = windUp();
   const { client, close } = await openApi(config);
   try {
-    const validation = await validateDirectory(client, request, output, signal);
-    output.result(validation, () => validationText(validation));
+    let { validation, files } = await validateDirectory(client, request, output, signal);
+    let fixes: AppliedFix[] | undefined;
+    if (args.options.fix === true && !signal.aborted) {
+      fixes = files === undefined ? [] : await applyFixes(request.dir, files, validation.findings);
+      for (const fix of fixes) tellFix(fix, output);
+      if (fixes.length > 0) ({ validation } = await validateDirectory(client, request, output, signal));
+    }
+    output.result({ ...validation, ...(fixes === undefined ? {} : { fixes }) }, () => validationText(validation));
     return statusOf(validation);
   } finally {
     await close();
   }
 }
 
+function tellFix(fix: AppliedFix, output: Output): void {
+  const { rule, title, files } = fix;
+  output.progress(`${paint('green', 'fixed', process.stderr)} ${oneLine(`${files.join(', ')}: ${title}`)} (${rule})`);
+  output.event({ event: 'fixed', ...fix });
+}
+
 export function validationText(validation: Validation): string {
-  const { draft, artifact, checks, findings } = validation;
-  const passed = hasPassed(validation);
+  const { draft, state, artifact, checks, findings } = validation;
+  const verdict = hasPassed(validation)
+    ? paint('green', 'passed')
+    : state === 'failed'
+      ? paint('red', 'failed')
+      : paint('yellow', 'no verdict');
   const name = draft === null ? '' : `${draft.project}/${draft.id}  `;
+  const fixable = findings.filter(({ fix }) => fix !== undefined).length;
   return [
     ...(findings.length === 0 ? [] : [findingsText(findings), '']),
-    `${passed ? paint('green', 'passed') : paint('red', 'failed')}  ${name}${countsText(checks)}`,
+    `${verdict}  ${name}${countsText(checks)}${state === 'released' ? ', when it was released' : ''}`,
     ...(draft === null ? [] : [`  revision  ${draft.revision}`]),
     ...(artifact === null ? [] : [`  artifact  ${artifact}`]),
+    ...(fixable === 0 ? [] : [`  fixable   ${fixable}: glovebox node validate --fix mends what has a fix`]),
   ].join('\n');
 }
