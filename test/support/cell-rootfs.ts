@@ -14,9 +14,7 @@ export function makeCellRootfs(path: string, harness: string): string {
   for (const dir of ['dev', 'etc', 'glovebox', 'lib64', 'proc', 'tmp', 'usr/bin'])
     mkdirSync(join(path, dir), { recursive: true });
   chmodSync(join(path, 'tmp'), 0o1777);
-  const node = realpathSync(process.execPath);
-  place(node, join(path, cellPaths.node));
-  for (const library of librariesOf(node)) place(realpathSync(library), join(path, library));
+  placeNode(path, cellPaths.node);
   const probe = new URL('../../packages/guest/src/probe.ts', import.meta.url).pathname;
   buildSync({
     entryPoints: [probe],
@@ -32,6 +30,15 @@ export function makeCellRootfs(path: string, harness: string): string {
 
 export function setHarness(path: string, harness: string): void {
   writeFileSync(join(path, cellPaths.harness), harness);
+}
+
+/** Put this Node.js into a root directory, with the libraries that it loads. @returns their paths in it. */
+export function placeNode(root: string, path: string): string[] {
+  const node = realpathSync(process.execPath);
+  const libraries = librariesOf(node);
+  place(node, join(root, path));
+  for (const library of libraries) place(realpathSync(library), join(root, library));
+  return [path, ...libraries];
 }
 
 /** What the loader would map: absolute paths in the output of ldd. */

@@ -41,7 +41,7 @@ export function useEngine(overrides: DriverOverrides = {}): () => TestEngine {
 /** What is in a data directory and must not outlive a run: bundles of cells, and files that were being written. */
 export function leftovers(dataDir: string): string[] {
   const kept =
-    /^(instance\.json|keys|keys\/signing(\.pub)?\.pem|glovebox\.db(-wal|-shm)?|run|run\/cells|run\/owner(\/[^/]+)?|cache|cache\/(bundles|checks|packages)|cache\/packages\/.+|cache\/(bundles|checks)\/[0-9a-f]{64}|artifacts|artifacts\/(oci-layout|index\.json|\.staging|\.claims|blobs(\/sha256(\/[0-9a-f]{64})?)?)|blobs|blobs\/(sha256|staging)|blobs\/sha256\/[0-9a-f]{2}(\/[0-9a-f]{64})?)$/;
+    /^(instance\.json|keys|keys\/signing(\.pub)?\.pem|keys\/keys\.json|keys\/retired(\/[0-9a-f]{64}\.pub\.pem)?|glovebox\.db(-wal|-shm)?|run|run\/cells|run\/owner(\/[^/]+)?|cache|cache\/(bundles|checks|packages)|cache\/packages\/.+|cache\/(bundles|checks)\/[0-9a-f]{64}|artifacts|artifacts\/(oci-layout|index\.json|\.staging|\.claims|blobs(\/sha256(\/[0-9a-f]{64})?)?)|blobs|blobs\/(sha256|staging)|blobs\/sha256\/[0-9a-f]{2}(\/[0-9a-f]{64})?)$/;
   const paths = readdirSync(dataDir, { recursive: true, encoding: 'utf8' });
   return paths.filter((path) => !kept.test(path)).sort();
 }

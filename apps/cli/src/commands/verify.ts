@@ -1,4 +1,5 @@
-import { lstat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { idPatterns, parseReference } from '@glovebox/contract';
 import type { CommandContext } from '../commands.ts';
 import { dataDirOf } from '../config.ts';
@@ -18,7 +19,7 @@ export async function run({ args, output }: CommandContext): Promise<number> {
   return 0;
 }
 
-/** A run id is one; a name that is there is a file or a directory; what is left may be a reference. */
+/** A run id is one; a name of a file or layout that is there is that; what is left may be a reference. */
 async function verify(args: CommandContext['args'], target: string): Promise<Verified> {
   const files = args.options.key as string[] | undefined;
   const pinned = files === undefined ? undefined : await pinnedKeys(files);
@@ -60,8 +61,9 @@ async function verifyFile(
   }
 }
 
-const isThere = (path: string): Promise<boolean> =>
-  lstat(path).then(
-    () => true,
-    () => false,
-  );
+/** Whether a name leads to what could be verified. A node package often lies in a directory that is called like its releases. */
+async function isThere(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory()) return (await stat(join(path, 'oci-layout')).catch(() => undefined)) !== undefined;
+  return found !== undefined;
+}

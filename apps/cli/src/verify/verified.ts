@@ -1,5 +1,3 @@
-import type { TrustedKeyTexts } from '@glovebox/artifact';
-
 /** What was verified: the result as JSON, and in words. */
 export interface Verified {
   json: {
@@ -14,6 +12,3 @@ export interface Verified {
   /** A line each, without the first, which says by which key. */
   words: string[];
 }
-
-/** Undefined where none was pinned: then the instance's own. */
-export type PinnedFiles = TrustedKeyTexts | undefined;
