@@ -1,7 +1,8 @@
 import { GloveboxError } from '@glovebox/contract';
+import type { CheckEvent } from '@glovebox/engine';
 import type { GroupName, Handlers } from '../handler.ts';
-import { requireImages } from '../require-images.ts';
 import { entriesOf } from '../snapshot.ts';
+import { withImages } from '../with-images.ts';
 
 export const draftHandlers: Handlers<GroupName<'drafts'>> = {
   'drafts.put': async ({ params, body, actor }, { open }) => {
@@ -29,21 +30,17 @@ export const draftHandlers: Handlers<GroupName<'drafts'>> = {
     const engine = await openEngine(open);
     const { project, id } = call.params;
     const { revision } = call.body;
-    await requireImages(call.signal, engine.images, (line) =>
-      call.tell({ event: 'step', step: 'image', detail: line }),
-    );
-    const { draft, report, artifact } = await validateDraft(
-      engine,
-      { project, id, actor: call.actor, ...(revision === undefined ? {} : { revision }) },
-      {
-        onCheck: (event) =>
-          call.tell(
-            event.kind === 'started'
-              ? { event: 'check-began', id: event.check }
-              : { event: 'check-ended', result: event.result, findings: event.findings },
-          ),
-      },
-      call.signal,
+    const { signal } = call;
+    const onProgress = (line: string): void => call.tell({ event: 'step', step: 'image', detail: line });
+    const onCheck = (event: CheckEvent): void =>
+      call.tell(
+        event.kind === 'started'
+          ? { event: 'check-began', id: event.check }
+          : { event: 'check-ended', result: event.result, findings: event.findings },
+      );
+    const request = { project, id, actor: call.actor, ...(revision === undefined ? {} : { revision }) };
+    const { draft, report, artifact } = await withImages({ signal, images: engine.images, onProgress }, () =>
+      validateDraft(engine, request, { onCheck }, signal),
     );
     const { checks, findings } = report;
     return { draft: { project, id, revision: report.revision }, state: draft.state, artifact, checks, findings };

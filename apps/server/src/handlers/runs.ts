@@ -3,8 +3,9 @@ import { type FileRecord, type Finding, GloveboxError, type Json } from '@gloveb
 import type { AttemptErrorView, RunOutcome, RunView } from '@glovebox/contract/routes';
 import type { Attempt, RunEvents, RunRecord, RunResult, RunStore } from '@glovebox/engine';
 import type { Call, GroupName, Handlers, Parts } from '../handler.ts';
-import { requireImages } from '../require-images.ts';
+
 import { filesOf } from '../snapshot.ts';
+import { withImages } from '../with-images.ts';
 
 const logPage = 1000;
 const pollMs = 200;
@@ -15,9 +16,10 @@ export const runHandlers: Handlers<GroupName<'runs' | 'trials'>> = {
     const engine = await openEngine(open);
     const { snapshot, inputText, configText } = call.body;
     const { project } = call.params;
-    await requireImages(call.signal, engine.images, (line) =>
-      call.tell({ event: 'step', step: 'image', detail: line }),
-    );
+    const { signal } = call;
+    const onProgress = (line: string): void => call.tell({ event: 'step', step: 'image', detail: line });
+    // Before the trial tells its first step: it would tell that one twice.
+    await withImages({ signal, images: engine.images, onProgress }, () => engine.images.current('builder'));
     const result = await runTrial(
       engine,
       { project, actor: call.actor, files: await filesOf(snapshot), inputText, configText },
