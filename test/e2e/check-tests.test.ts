@@ -35,6 +35,7 @@ let ready = false;
 before(() => { ready = true; });
 test('runs the node', async () => {
   const input = JSON.parse(fs.readFileSync(new URL('../fixtures/basic.json', import.meta.url), 'utf8'));
+  assert.deepEqual(JSON.parse(fs.readFileSync('fixtures/basic.json', 'utf8')), input);
   const result = await runNode(node, { input });
   assert.ok(result.ok);
   assert.deepEqual(result.output, { n: 42 });

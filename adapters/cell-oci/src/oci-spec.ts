@@ -1,4 +1,4 @@
-import { cellCommand, cellEnvironment, cellPaths, cellUid, type SyscallArch } from '@glovebox/cell';
+import { cellCommand, cellEnvironment, cellPaths, cellUid, type SyscallArch, seccompOf } from '@glovebox/cell';
 import type { CellPlan } from '@glovebox/contract';
 import { compileSeccomp, type OciSeccomp } from './seccomp-oci.ts';
 
@@ -185,7 +185,7 @@ export function makeSpec(inputs: SpecInputs): OciSpec {
       maskedPaths: [...maskedDevices, ...(inputs.procSubset ? [] : maskedProcPaths)],
       readonlyPaths: [...readonlyDevices, ...(inputs.procSubset ? [] : readonlyProcPaths)],
       rootfsPropagation: 'private',
-      seccomp: compileSeccomp(inputs.arch),
+      seccomp: compileSeccomp(inputs.arch, seccompOf(plan.role)),
     },
   };
 }

@@ -18,6 +18,13 @@ export type {
 } from './driver.ts';
 export { planBundleCell, planHash, planRunCell, planTestsCell, planTypesCell } from './plan.ts';
 export { maxProbeBytes, type ProbeReport, readProbeReport } from './probe-report.ts';
-export { allowedNames, cellSeccomp, type SeccompList, type SyscallArch, type SyscallCondition } from './seccomp.ts';
+export {
+  allowedNames,
+  cellSeccomp,
+  type SeccompList,
+  type SyscallArch,
+  type SyscallCondition,
+  seccompOf,
+} from './seccomp.ts';
 export { type ProbeCall, probeCalls } from './syscalls.ts';
 export { assembleSysprobe, type ProbeOutcome, readSysprobe, type SysprobeReport, sysprobeArch } from './sysprobe.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { allowedNames, cellSeccomp } from './seccomp.ts';
+import { allowedNames, cellSeccomp, seccompOf } from './seccomp.ts';
 import { probeCalls } from './syscalls.ts';
 
 const everyName = [
@@ -92,4 +92,10 @@ it('agrees with the probe: what the probe expects to be refused is not free, and
   const free = new Set(allowedNames('x64'));
   expect(bare.filter(({ expect: expected, name }) => expected !== 'allowed' && free.has(name))).toEqual([]);
   expect(bare.filter(({ expect: expected, name }) => expected === 'allowed' && !free.has(name))).toEqual([]);
+});
+
+it('lets a tests cell change its directory and no other cell, and gives nobody anything else', () => {
+  for (const role of ['run', 'bundle', 'types', 'probe'] as const) expect(seccompOf(role)).toBe(cellSeccomp);
+  const tests = new Set(allowedNames('x64', seccompOf('tests')));
+  expect([...tests].filter((name) => !allowedNames('x64').includes(name))).toEqual(['chdir']);
 });

@@ -1,3 +1,5 @@
+import type { CellRole } from '@glovebox/contract';
+
 /**
  * The system calls that a cell may make, as data, each group with its reason. Everything else fails with EPERM before the
  * kernel looks at its arguments. A driver compiles this to what its engine wants.
@@ -206,6 +208,23 @@ export const cellSeccomp: SeccompList = {
       errno: ENOSYS,
     },
   ],
+};
+
+/**
+ * The list for one kind of cell. Those of a kind that are more than what every cell may call are named here, each with its
+ * reason; the probe knows them by `extraCalls`.
+ */
+export function seccompOf(role: CellRole): SeccompList {
+  const extra = extraCalls[role];
+  return extra === undefined ? cellSeccomp : { ...cellSeccomp, allowed: [...cellSeccomp.allowed, extra] };
+}
+
+export const extraCalls: Partial<Record<CellRole, SyscallGroup>> = {
+  tests: {
+    reason:
+      'Tests read files relative to the package, as they do where they are written: the tester enters the package, which is not there yet when the cell starts. It leads to no file that a path would not.',
+    names: ['chdir'],
+  },
 };
 
 /** The unconditional names for one architecture, sorted. */

@@ -34,6 +34,8 @@ async function runCell(exitNow: (code: number) => never): Promise<void> {
   const control = new Control(channel.client);
   const job = await channel.block(fetchTestJob(control));
 
+  // Where tests stand when their author runs them: paths in them are relative to the package.
+  process.chdir(treePath);
   pinProcessEvents();
   offerSdk();
   seedChance(job.seed);
