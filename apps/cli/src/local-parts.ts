@@ -30,7 +30,7 @@ export function openLocalParts(config: Config, overrides: DriverOverrides = {}, 
   /** Every attempt to open the records, under way or over. */
   const openings: Promise<Store>[] = [];
   let latest: Store | undefined;
-  const instance = once(async () => (await import('@glovebox/artifact')).openInstance(dataDir));
+  const instance = once(async () => (await import('@glovebox/artifact/instance')).openInstance(dataDir));
   const driver = once(async () => openDriver(config, (await instance()).instance, overrides, places));
 
   const openRecords = async (where: 'inThread' | 'worker'): Promise<Store> => {

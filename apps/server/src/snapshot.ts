@@ -1,5 +1,4 @@
 import { GloveboxError, type Json, type Snapshot } from '@glovebox/contract';
-import { gatherSnapshot } from '@glovebox/validate';
 
 /**
  * The files that were uploaded.
@@ -7,6 +6,7 @@ import { gatherSnapshot } from '@glovebox/validate';
  * @throws GloveboxError `PACKAGE_INVALID` with the findings, where they are no tree of files within the limits.
  */
 export async function filesOf(snapshot: Snapshot): Promise<ReadonlyMap<string, Uint8Array>> {
+  const { gatherSnapshot } = await import('@glovebox/validate');
   const gathered = await gatherSnapshot(entriesOf(snapshot));
   if (gathered.ok) return gathered.files;
   const [first] = gathered.findings;
