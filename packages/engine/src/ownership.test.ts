@@ -1,10 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { killAtNthWrite } from '../../../test/support/kill-at-nth-write.ts';
 import { openOwnership } from './ownership.ts';
 import { stagedName } from './staging.ts';
 
@@ -157,6 +158,30 @@ describe('a claim that cannot be read', () => {
   it('is not made where the directory cannot be written, and nothing is thrown', () => {
     writeFileSync(join(run, '..', 'file'), '');
     expect(openOwnership(join(run, '..', 'file', 'run')).claim()).toBe(false);
+  });
+});
+
+describe('a process that is killed before any change that a claim or a release makes', () => {
+  it('leaves a place that the next one has at once, and of which nothing stays', () => {
+    const program = `
+      import { openOwnership } from ${JSON.stringify(new URL('./ownership.ts', import.meta.url).href)};
+      const ownership = openOwnership(process.argv[1]);
+      process.stdout.write(String(ownership.claim()));
+      ownership.release();`;
+    let [killed, owners] = [0, 0];
+    for (let n = 1; ; n++) {
+      const flags = [...killAtNthWrite(n), '--input-type=module', '-e', program, run];
+      const { signal, stdout } = spawnSync(process.execPath, flags, { env: {}, encoding: 'utf8' });
+      const next = openOwnership(run);
+      expect({ n, claimed: next.claim() }).toEqual({ n, claimed: true });
+      next.release();
+      expect({ n, left: readdirSync(run) }).toEqual({ n, left: [] });
+      if (stdout === 'true') owners++;
+      if (signal !== 'SIGKILL') break;
+      killed++;
+    }
+    // Not vacuous: before and after the claim stood.
+    expect({ killed: killed >= 5, owners: owners >= 2 }).toEqual({ killed: true, owners: true });
   });
 });
 
