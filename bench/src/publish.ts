@@ -42,12 +42,12 @@ export async function measure(quick: boolean, say: (line: string) => void): Prom
     await glovebox(images, ['image', 'build']);
     const rounds = quick ? 3 : 9;
     const samples = {
-      bare: new Samples("lowest"),
-      cold: new Samples("lowest"),
-      warm: new Samples("lowest"),
-      cached: new Samples("lowest"),
-      deps50: new Samples("lowest"),
-      verify: new Samples("lowest"),
+      bare: new Samples('lowest'),
+      cold: new Samples('lowest'),
+      warm: new Samples('lowest'),
+      cached: new Samples('lowest'),
+      deps50: new Samples('lowest'),
+      verify: new Samples('lowest'),
     };
     const bare = join(dir, 'bare');
     copyPackage(join(root, 'examples/csv-profile'), bare);
@@ -146,14 +146,25 @@ async function receiptOf(home: string): Promise<string> {
 async function installForBare(node: string): Promise<void> {
   await timed('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], node);
   await timed(process.execPath, [program, 'node', 'refresh', node], node);
+  const sdk = (name: string): string[] => [`./.glovebox/types/${name}.d.ts`];
+  const compilerOptions = {
+    target: 'ESNext',
+    module: 'NodeNext',
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    allowImportingTsExtensions: true,
+    types: ['node'],
+    typeRoots: [join(root, 'node_modules/@types')],
+    paths: { '@glovebox/sdk': sdk('index'), '@glovebox/sdk/testing': sdk('testing') },
+  };
+  writeFileSync(join(node, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['src', 'test'] }));
 }
 
 async function bareTools(node: string): Promise<number> {
   const bin = join(root, 'node_modules');
-  const tsc = [join(bin, 'typescript/bin/tsc'), '--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext'];
-  const types = ['--allowImportingTsExtensions', '--types', 'node', '--typeRoots', join(bin, '@types')];
   const started = performance.now();
-  await timed(process.execPath, [...tsc, ...types, 'src/index.ts'], node);
+  await timed(process.execPath, [join(bin, 'typescript/bin/tsc'), '--project', 'tsconfig.json'], node);
   await timed(
     join(bin, `@esbuild/linux-${process.arch}/bin/esbuild`),
     [
@@ -175,8 +186,8 @@ async function bareTools(node: string): Promise<number> {
 async function saves(home: string, times: number): Promise<Pick<Measured, 'saveToResult' | 'saveToValidated'>> {
   const node = join(home, 'csv-profile');
   copyPackage(join(root, 'examples/csv-profile'), node);
-  const saveToResult = new Samples("lowest");
-  const saveToValidated = new Samples("lowest");
+  const saveToResult = new Samples('lowest');
+  const saveToValidated = new Samples('lowest');
   const dev = spawn(process.execPath, [program, 'node', 'dev', node, '--json=lines'], {
     env: { ...environment, HOME: home, GLOVEBOX_DATA_DIR: home },
     stdio: ['ignore', 'pipe', 'inherit'],
