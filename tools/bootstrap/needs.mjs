@@ -28,6 +28,11 @@ export const testNeeds = [
   { what: 'ps (tests look for processes)', package: 'procps', commands: ['ps'] },
   { what: 'skopeo (tests read artifacts with it)', package: 'skopeo', commands: ['skopeo'] },
   { what: 'umoci (tests read artifacts with it)', package: 'umoci', commands: ['umoci'] },
+  {
+    what: 'debootstrap (a long test installs another release of Debian)',
+    package: 'debootstrap',
+    commands: ['debootstrap'],
+  },
 ];
 
 /**
