@@ -22,6 +22,7 @@ export {
 export { restoreDependencies } from './bundle/restore-dependencies.ts';
 export { type Engine, type OpenParts, openEngine } from './engine.ts';
 export { isDead, ownIdentity } from './host.ts';
+export { withImages } from './images.ts';
 export type { RunEvents, RunResult } from './perform-run.ts';
 export type * from './ports.ts';
 export type * from './records.ts';

@@ -1,12 +1,12 @@
 import { GloveboxError, type Release } from '@glovebox/contract';
 import { openJudge } from '@glovebox/validate';
 import type { Engine } from './engine.ts';
+import { requireRuntimeImage } from './images.ts';
 import { performRun, type RunEvents, type RunResult } from './perform-run.ts';
 import type { ImageInfo } from './ports.ts';
 import { refuseRevoked, resolveRelease } from './releases/resolve-release.ts';
 import { loadReleased } from './releases/trusted-artifact.ts';
 import { type RunValues, requireFitting, requireJson } from './run-values.ts';
-import { requireRuntimeImage } from './runtime-image.ts';
 
 export interface ReleaseRunRequest extends RunValues {
   project: string;

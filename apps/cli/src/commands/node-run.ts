@@ -157,7 +157,7 @@ function tell(event: RunEvent, output: Output): void {
     case 'step': {
       const { step, detail } = event;
       if (step === 'image') {
-        output.progress(detail ?? 'making the images');
+        if (detail !== undefined) output.progress(detail);
         return;
       }
       output.progress(dim(`${stepTexts[step] ?? step}${detail === undefined ? '' : ` ${detail}`}`));

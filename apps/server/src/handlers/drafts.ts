@@ -2,7 +2,7 @@ import { GloveboxError } from '@glovebox/contract';
 import type { CheckEvent } from '@glovebox/engine';
 import type { GroupName, Handlers } from '../handler.ts';
 import { entriesOf } from '../snapshot.ts';
-import { withImages } from '../with-images.ts';
+import { tellImage } from '../tell-image.ts';
 
 export const draftHandlers: Handlers<GroupName<'drafts'>> = {
   'drafts.put': async ({ params, body, actor }, { open }) => {
@@ -26,12 +26,12 @@ export const draftHandlers: Handlers<GroupName<'drafts'>> = {
   },
 
   'drafts.validate': async (call, { open }) => {
-    const { openEngine, validateDraft } = await import('@glovebox/engine');
+    const { openEngine, validateDraft, withImages } = await import('@glovebox/engine');
     const engine = await openEngine(open);
     const { project, id } = call.params;
     const { revision } = call.body;
     const { signal } = call;
-    const onProgress = (line: string): void => call.tell({ event: 'step', step: 'image', detail: line });
+    const onImage = (line?: string): void => tellImage(call, line);
     const onCheck = (event: CheckEvent): void =>
       call.tell(
         event.kind === 'started'
@@ -39,7 +39,7 @@ export const draftHandlers: Handlers<GroupName<'drafts'>> = {
           : { event: 'check-ended', result: event.result, findings: event.findings },
       );
     const request = { project, id, actor: call.actor, ...(revision === undefined ? {} : { revision }) };
-    const { draft, report, artifact } = await withImages({ signal, images: engine.images, onProgress }, () =>
+    const { draft, report, artifact } = await withImages(engine.images, onImage, signal, () =>
       validateDraft(engine, request, { onCheck }, signal),
     );
     const { checks, findings } = report;

@@ -5,21 +5,24 @@ import type { Attempt, RunEvents, RunRecord, RunResult, RunStore } from '@gloveb
 import type { Call, GroupName, Handlers, Parts } from '../handler.ts';
 
 import { filesOf } from '../snapshot.ts';
-import { withImages } from '../with-images.ts';
+import { tellImage } from '../tell-image.ts';
 
 const logPage = 1000;
 const pollMs = 200;
 
 export const runHandlers: Handlers<GroupName<'runs' | 'trials'>> = {
   'trials.run': async (call, { open }) => {
-    const { openEngine, runTrial } = await import('@glovebox/engine');
+    const { openEngine, runTrial, withImages } = await import('@glovebox/engine');
     const engine = await openEngine(open);
     const { snapshot, inputText, configText } = call.body;
     const { project } = call.params;
-    const { signal } = call;
-    const onProgress = (line: string): void => call.tell({ event: 'step', step: 'image', detail: line });
     // Before the trial tells its first step: it would tell that one twice.
-    await withImages({ signal, images: engine.images, onProgress }, () => engine.images.current('builder'));
+    await withImages(
+      engine.images,
+      (line) => tellImage(call, line),
+      call.signal,
+      () => engine.images.current('builder'),
+    );
     const result = await runTrial(
       engine,
       { project, actor: call.actor, files: await filesOf(snapshot), inputText, configText },

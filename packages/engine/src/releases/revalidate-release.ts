@@ -4,8 +4,8 @@ import { type Digest, GloveboxError, type Json, type Release, type Report } from
 import { openJudge } from '@glovebox/validate';
 import { checkpointAudit } from '../audit/checkpoint-audit.ts';
 import type { Engine } from '../engine.ts';
+import { requireRuntimeImage } from '../images.ts';
 import type { ImageInfo } from '../ports.ts';
-import { requireRuntimeImage } from '../runtime-image.ts';
 import { checkFixtures } from '../validate/check-fixtures.ts';
 import { Checklist } from '../validate/checklist.ts';
 import { fixtureFiles } from '../validate/fixture-files.ts';

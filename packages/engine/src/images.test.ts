@@ -1,7 +1,7 @@
 import { GloveboxError } from '@glovebox/contract';
 import { expect, it } from 'vitest';
+import { requireRuntimeImage } from './images.ts';
 import type { ImageInfo, ImageStore } from './ports.ts';
-import { requireRuntimeImage } from './runtime-image.ts';
 
 const image: ImageInfo = {
   kind: 'runtime',
