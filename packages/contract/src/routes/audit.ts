@@ -2,12 +2,13 @@ import { z } from 'zod';
 import { auditActions, auditCheckpointSchema, auditEntrySchema } from '../audit.ts';
 import { bytes, json, nothing, project, type RouteGroup, trustedKeys, trustedKeysBytes, whole } from './route.ts';
 
+/** One chain for all projects: whoever reads it sees what is done in each. */
 export const auditRoutes = {
   'audit.list': {
     method: 'GET',
     path: '/v1/audit',
     summary: 'Entries of the audit chain, oldest first',
-    role: 'viewer',
+    role: 'admin',
     idempotent: true,
     params: nothing,
     query: z.strictObject({
@@ -26,7 +27,7 @@ export const auditRoutes = {
     method: 'GET',
     path: '/v1/audit/export',
     summary: 'The whole chain and its checkpoints as lines of JSON, for verifying elsewhere',
-    role: 'viewer',
+    role: 'admin',
     idempotent: true,
     params: nothing,
     query: nothing,
@@ -38,7 +39,7 @@ export const auditRoutes = {
     method: 'POST',
     path: '/v1/audit/verifications',
     summary: 'Verify the chain from its first entry, and every checkpoint',
-    role: 'viewer',
+    role: 'admin',
     idempotent: true,
     params: nothing,
     query: nothing,
@@ -67,7 +68,7 @@ export const auditRoutes = {
     method: 'GET',
     path: '/v1/audit/checkpoints',
     summary: 'Signed statements about the chain, oldest first',
-    role: 'viewer',
+    role: 'admin',
     idempotent: true,
     params: nothing,
     query: nothing,
