@@ -2,18 +2,12 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { bin } from '../support/cli.ts';
+import { hostile, raw } from '../support/hostile-text.ts';
 import { inWay, manyWays } from '../support/many-ways.ts';
 import { hasTerminals, onTerminal } from '../support/terminal.ts';
 import { useCli } from '../support/use-cli.ts';
 
 vi.setConfig({ testTimeout: 240_000 });
-
-/** What a terminal would obey: moves, titles, answers typed for the user, other writing directions, a C1 introducer. */
-const hostile =
-  'A\u001b[2J\u001b[H\u001b]0;owned\u0007\u001b[6n\u009b31mB\rC\bD\u202eE\u2066F\u061cG\u2028H\u007fI\u0000J\u001b[31mK\u001b]52;c;aGk=\u001b\\L';
-/** Everything but line feed, tab, and the changes of colour that the CLI itself makes on a terminal. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must not come through
-const raw = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
 const cli = useCli();
 beforeAll(async () => {

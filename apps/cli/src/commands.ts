@@ -84,7 +84,8 @@ export const commands: readonly Command[] = [
     name: 'node run',
     usage: '<ref> | <dir> --trial',
     summary: 'Run a release, or a node package as it lies in a directory, once, in a fresh cell',
-    help: `The input is JSON text, or @file, or @- for standard input. The exit status is 0 when the node gave an output, 1 when it failed.
+    help: `A reference is [project/]id, id@1.2.3 or id@sha256:…; without version or digest it means the newest that is not revoked.
+The input is JSON text, or @file, or @- for standard input. The exit status is 0 when the node gave an output, 1 when it failed.
 Ctrl-C cancels: the node is told, and killed two seconds later.`,
     positionals: { min: 1, max: 1 },
     options: {

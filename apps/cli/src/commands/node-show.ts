@@ -43,7 +43,7 @@ function detailsText({ release, content, problem }: ReleaseDetailsView): string 
       ? []
       : [`  checks       ${countsText(report.checks)}; ${report.warnings} warnings, ${report.notices} notices`]),
     `  toolchain    ${content.toolchain.join(' ')}`,
-    `  attested     ${content.attestations.map(({ kind }) => kind).join(', ')}`,
+    `  attested     ${[...new Set(content.attestations.map(({ kind }) => kind))].join(', ')}`,
     `  permissions  ${content.permissions.digest}`,
     ...content.permissions.words.map((words) => `    ${oneLine(words)}`),
     `  packages     ${content.dependencies.length === 0 ? 'none' : content.dependencies.length}`,
