@@ -227,7 +227,7 @@ describe('glovebox node new', () => {
 
   it('completes what a crash left in a directory that was empty, and nothing else', async () => {
     const { dir, run } = cli();
-    const dead = '00000000-0000-4000-8000-000000000000.1.1.0123456789abcdef';
+    const dead = '00000000-0000-4000-8000-000000000000.4026531836.1.1.0123456789abcdef';
     const half = join(dir, 'half-made');
     mkdirSync(join(half, `.node-new.${dead}`, 'src'), { recursive: true });
     writeFileSync(join(half, 'README.md'), 'moved before the crash');
@@ -347,7 +347,7 @@ describe.concurrent('the command line itself', () => {
     [['nod', 'run'], /nod is not a command; did you mean node/],
     [['node', 'rum'], /node rum is not a command; did you mean node run/],
     [['node', 'frobnicate'], /is not a command; there is node new, node refresh, node run/],
-    [['list'], /list is not a command; did you mean run list/],
+    [['list'], /list is not a command; did you mean node list, run list, audit list/],
     [['help', 'verfy'], /verfy is not a command; did you mean verify/],
     [['xyzzy'], /xyzzy is not a command\./],
     [['--nope', 'run', 'list'], /--nope before a command is not an option/],
@@ -360,7 +360,7 @@ describe.concurrent('the command line itself', () => {
     [['run', 'list', 'extra'], /extra is one argument too many/],
     [['run', 'show'], /glovebox run show needs <run>/],
     [['run', 'list', '--json=xml'], /--json=xml is not known/],
-    [['verify'], /needs <file\|run>/],
+    [['verify'], /needs <file\|run\|ref>/],
     [['--data-dir', '', 'run', 'list'], /data directory is an empty string/],
     [['run', 'list', '--data-dir='], /data directory is an empty string/],
   ])('says what is wrong with %j', async (args, message) => {

@@ -5,8 +5,9 @@ import { loadConfig } from '../config.ts';
 
 export async function run({ args, output }: CommandContext): Promise<number> {
   const images = await openImages(await loadConfig(args.global.dataDir));
+  // First, as it tells more of an image that is damaged than that it is of no use.
+  if (args.options.verify === true) for (const kind of ['runtime', 'builder'] as const) await images.verify(kind);
   const shown = [await images.current('runtime'), await images.current('builder')];
-  if (args.options.verify === true) for (const { kind } of shown) await images.verify(kind);
   output.result({ images: shown, verified: args.options.verify === true }, () =>
     shown
       .map(({ kind, digest, sizeBytes, createdAtMs, contents, rootfs }) => {
