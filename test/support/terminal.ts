@@ -52,3 +52,28 @@ export function onTerminal(argv: readonly string[], options: { env: Record<strin
     ended,
   };
 }
+
+/**
+ * What stands on a terminal after this text, line by line, without colours and blanks at line ends: as far as our own
+ * drawing goes, which moves up and to the beginning of a line, and erases lines and all below.
+ */
+export function pictureOf(text: string): string[] {
+  const lines: string[] = [''];
+  let [row, column] = [0, 0];
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a terminal obeys
+  for (const [token] of text.matchAll(/\u001b\[[0-9;]*[A-Za-z]|\r|\n|[^\u001b\r\n]+/g)) {
+    if (token === '\r') column = 0;
+    else if (token === '\n') lines[++row] ??= '';
+    else if (!token.startsWith('\u001b')) {
+      const line = (lines[row] as string).padEnd(column);
+      lines[row] = line.slice(0, column) + token + line.slice(column + token.length);
+      column += token.length;
+    } else if (token.endsWith('A')) row = Math.max(0, row - Number(token.slice(2, -1) || 1));
+    else if (token === '\u001b[J') {
+      lines.length = row + 1;
+      lines[row] = (lines[row] as string).slice(0, column);
+    } else if (token === '\u001b[2K') lines[row] = '';
+    else if (!token.endsWith('m')) throw new Error(`a terminal would obey ${JSON.stringify(token)}`);
+  }
+  return lines.map((line) => line.trimEnd());
+}

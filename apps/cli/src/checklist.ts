@@ -10,12 +10,14 @@ const room = { columns: 50, rows: checkIds.length + 2 };
 
 /**
  * The checks of a validation while they go on, on stderr: on a terminal a list that is drawn again in place, else one line
- * for each check that has ended. Nothing where nobody looks at progress.
+ * for each check that has ended. Nothing where nobody looks at progress. Nothing else may be written to the terminal between
+ * the beginning of the first check and the close.
  */
 export class Checklist {
   readonly #output: Output;
   readonly #standings = new Map<CheckId, Standing>(checkIds.map((id) => [id, { kind: 'waiting' }]));
   readonly #inPlace: boolean;
+  #drawnLines = 0;
   #frame = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -38,12 +40,15 @@ export class Checklist {
   close(): void {
     clearInterval(this.#timer);
     if (this.#inPlace && [...this.#standings.values()].some(({ kind }) => kind !== 'waiting')) this.#draw();
-    this.#output.leaveProgress();
   }
 
   #draw(): void {
     this.#frame++;
-    this.#output.drawProgress([...this.#standings].map(([id, standing]) => this.#line(id, standing)));
+    const lines = [...this.#standings].map(([id, standing]) => `${this.#line(id, standing)}\n`);
+    // From the beginning of the line: a typed Ctrl-C is echoed into the one below the list.
+    const back = this.#drawnLines === 0 ? '' : `\r\x1b[${this.#drawnLines}A\x1b[J`;
+    this.#output.drawProgress(`${back}${lines.join('')}`);
+    this.#drawnLines = lines.length;
   }
 
   #line(id: CheckId, standing: Standing): string {

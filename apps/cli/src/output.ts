@@ -49,7 +49,6 @@ export class Output {
   quiet: boolean;
   #closed = false;
   #whenClosed = (): void => undefined;
-  #drawn: readonly string[] = [];
 
   /** One for a process: it listens to the errors of its streams. */
   constructor(json: JsonMode, quiet: boolean) {
@@ -110,25 +109,14 @@ export class Output {
     if (this.showsProgress) this.complain(text);
   }
 
-  /**
-   * Keep lines of ours at the bottom of the terminal that stderr is: they take the place of the ones before, and whatever
-   * else is told there comes above them. Each is to be shorter than the terminal is wide.
-   */
-  drawProgress(lines: readonly string[]): void {
-    if (!this.showsProgress) return;
-    process.stderr.write(`${this.#erased()}${lines.map((line) => `${line}\n`).join('')}`);
-    this.#drawn = lines;
-  }
-
-  /** Let the lines that were drawn last stay where they are. */
-  leaveProgress(): void {
-    this.#drawn = [];
+  /** Progress that moves the cursor of a terminal: text of ours alone. */
+  drawProgress(text: string): void {
+    if (this.showsProgress) process.stderr.write(text);
   }
 
   /** A line on stderr, whatever the options say. */
   complain(text: string): void {
-    const below = this.#drawn.map((line) => `${line}\n`).join('');
-    process.stderr.write(`${this.#erased()}${terminalSafe(text)}\n${below}`);
+    process.stderr.write(`${terminalSafe(text)}\n`);
   }
 
   error(error: ErrorData): void {
@@ -141,11 +129,6 @@ export class Output {
     const document = { error: rest, ...(findings === undefined ? {} : { findings }) };
     if (this.json === 'lines') this.line({ event: 'error', ...document });
     else this.#write(jsonText(document, 2));
-  }
-
-  /** What takes the drawn lines off the terminal, and an echoed ^C with them. */
-  #erased(): string {
-    return this.#drawn.length === 0 ? '' : `\r\x1b[${this.#drawn.length}A\x1b[J`;
   }
 
   #write(text: string): void {
