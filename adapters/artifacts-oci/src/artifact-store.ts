@@ -37,9 +37,11 @@ export function createArtifactStore(dir: string): ArtifactStore {
   }
 
   async function attestations(digest: string): Promise<string[]> {
-    const { index } = await requireArtifact(digest);
-    const envelopes = await readAttestations(digest, index, read);
-    return envelopes.map((bytes) => Buffer.from(bytes).toString('utf8'));
+    const { descriptor, index } = await requireArtifact(digest);
+    const texts: string[] = [];
+    for await (const bytes of readAttestations(descriptor, index, read))
+      texts.push(Buffer.from(bytes).toString('utf8'));
+    return texts;
   }
 
   const changeIndex = (change: Parameters<typeof updateLayoutIndex>[1]): Promise<void> =>

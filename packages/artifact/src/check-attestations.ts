@@ -45,23 +45,46 @@ export function checkAttestations(
   envelopes: readonly Uint8Array[],
   pinned: PinnedKeys,
 ): { ok: true; attestations: VerifiedAttestation[] } | { ok: false; error: ErrorData } {
+  const check = startCheck(artifact, pinned);
+  for (const envelope of envelopes) {
+    const error = check.add(envelope);
+    if (error !== undefined) return { ok: false, error };
+  }
+  return check.end();
+}
+
+/** A check of attestations that come one at a time, with the same outcome as checkAttestations. */
+interface AttestationCheck {
+  /** @returns why all of them fail: then there is no need for the next. */
+  add(envelope: Uint8Array): ErrorData | undefined;
+  end(): ReturnType<typeof checkAttestations>;
+}
+
+export function startCheck(artifact: AttestedArtifact, pinned: PinnedKeys): AttestationCheck {
   const kind = attestationKind(artifact);
   const attestations: VerifiedAttestation[] = [];
   let retired: ErrorData | undefined;
-  for (const envelope of envelopes) {
-    const checked = checkStatement(envelope, pinned, kind);
-    if (checked.ok) {
-      attestations.push({ keyId: checked.keyId, digest: checked.digest, ...checked.statement.content });
-    } else if (checked.error.code === 'KEY_RETIRED') retired ??= checked.error;
-    else return checked;
-  }
-  const missing = required.filter((name) => !attestations.some((attestation) => attestation.kind === name));
-  if (missing.length === 0) return { ok: true, attestations };
-  if (retired !== undefined) return { ok: false, error: retired };
-  return failure('ARTIFACT_UNSIGNED', {
-    message: `The artifact ${artifact.digest} has no attestation of its ${missing.join(', ')}.`,
-    details: { missing },
-  });
+  return {
+    add(envelope) {
+      const checked = checkStatement(envelope, pinned, kind);
+      if (checked.ok) {
+        attestations.push({ keyId: checked.keyId, digest: checked.digest, ...checked.statement.content });
+        return undefined;
+      }
+      if (checked.error.code !== 'KEY_RETIRED') return checked.error;
+      retired ??= checked.error;
+      return undefined;
+    },
+    end() {
+      const missing = required.filter((name) => !attestations.some((attestation) => attestation.kind === name));
+      if (missing.length === 0) return { ok: true, attestations };
+      if (retired !== undefined) return { ok: false, error: retired };
+      return failure('ARTIFACT_UNSIGNED', {
+        message: `The artifact ${artifact.digest} has no attestation of its ${missing.join(', ')}.`,
+        details: { missing },
+      });
+    },
+  };
 }
 
 interface Attestation {

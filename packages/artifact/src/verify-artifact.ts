@@ -2,12 +2,13 @@ import {
   type ArtifactConfig,
   artifactLimits,
   artifactMediaTypes,
+  type Descriptor,
   type ErrorData,
   GloveboxError,
   type OciIndex,
   ociManifestSchema,
 } from '@glovebox/contract';
-import { checkAttestations, type VerifiedAttestation } from './check-attestations.ts';
+import { startCheck, type VerifiedAttestation } from './check-attestations.ts';
 import { pinKeys, type TrustedKeys } from './check-statement.ts';
 import { type LayoutReader, unreadable } from './layout-reader.ts';
 import { corrupted, loadArtifact, parseUnsafe, type ReadBlob, readDescribed } from './load-artifact.ts';
@@ -41,10 +42,15 @@ export async function verifyArtifact(
           ? corrupted(digest, 'is not what it should be', error)
           : error;
       });
-    const digest = await chooseArtifact(index, read, options.digest);
+    const subject = await chooseArtifact(index, read, options.digest);
+    const { digest } = subject;
     const { config } = await loadArtifact(digest, read);
-    const envelopes = await readAttestations(digest, index, read);
-    const checked = checkAttestations({ digest, config }, envelopes, pinned);
+    const check = startCheck({ digest, config }, pinned);
+    for await (const envelope of readAttestations(subject, index, read)) {
+      const error = check.add(envelope);
+      if (error !== undefined) return { ok: false, error };
+    }
+    const checked = check.end();
     return checked.ok ? { ok: true, digest, config, attestations: checked.attestations } : checked;
   } catch (error) {
     if (error instanceof GloveboxError) return { ok: false, error: error.toData() };
@@ -64,26 +70,27 @@ async function readLayoutIndex(layout: LayoutReader): Promise<OciIndex> {
   return index;
 }
 
-async function chooseArtifact(index: OciIndex, read: ReadBlob, wanted: string | undefined): Promise<string> {
-  const found = new Set<string>();
+async function chooseArtifact(index: OciIndex, read: ReadBlob, wanted: string | undefined): Promise<Descriptor> {
+  const found = new Map<string, Descriptor>();
   for (const descriptor of index.manifests) {
     if (descriptor.mediaType !== artifactMediaTypes.manifest || found.has(descriptor.digest)) continue;
     if (wanted !== undefined && descriptor.digest !== wanted) continue;
     // By the manifest itself: tools that copy a layout leave the type out of the index.
-    if ((await artifactTypeOf(descriptor, read)) === artifactMediaTypes.artifact) found.add(descriptor.digest);
+    if ((await artifactTypeOf(descriptor, read)) === artifactMediaTypes.artifact)
+      found.set(descriptor.digest, descriptor);
   }
-  const [digest, ...others] = found;
-  if (wanted !== undefined && digest === undefined) {
+  const [artifact, ...others] = found.values();
+  if (wanted !== undefined && artifact === undefined) {
     throw new GloveboxError('NOT_FOUND', { message: `The layout has no artifact ${wanted}.` });
   }
-  if (digest === undefined) throw unreadable('the layout has none');
+  if (artifact === undefined) throw unreadable('the layout has none');
   if (others.length > 0) {
     throw new GloveboxError('ARTIFACT_UNREADABLE', {
       message: `The layout has ${found.size} artifacts.`,
       hint: 'Name the one that you mean by its digest.',
     });
   }
-  return digest;
+  return artifact;
 }
 
 async function artifactTypeOf(
