@@ -14,7 +14,7 @@ export function stageBeside(target: string): string {
 }
 
 /**
- * Write a file that is not there yet, whole or not at all, synced.
+ * Write a file that is not there yet, whole or not at all, synced. The source is read to its end or left, whatever happens.
  *
  * @throws GloveboxError `ALREADY_EXISTS`, `TARGET_UNUSABLE`; what the source throws, and a full disk, come as they are.
  */
@@ -24,7 +24,9 @@ export async function writeNewFile(
   mode: number,
 ): Promise<void> {
   const staged = stageBeside(target);
-  const file = await open(staged, 'wx', mode).catch((error: unknown) => {
+  const file = await open(staged, 'wx', mode).catch(async (error: unknown) => {
+    // It may hold a file open of which nothing was read.
+    if (Symbol.asyncIterator in source) await source[Symbol.asyncIterator]().return?.();
     throw targetError(error, target);
   });
   try {

@@ -1,3 +1,4 @@
+import { readdirSync, readlinkSync } from 'node:fs';
 import { type ErrorCode, errorCatalogue, errorCodes, GloveboxError } from '@glovebox/contract';
 import { problemSchema, problemStatus, roles } from '@glovebox/contract/routes';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -16,6 +17,18 @@ const problemOf = async (response: Response) => {
   return problem;
 };
 const runs = '/v1/projects/default/runs';
+
+/** How many blobs this process has open. */
+function openBlobs(): number {
+  return readdirSync('/proc/self/fd').filter((name) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${name}`).includes('/blobs/sha256/');
+    } catch {
+      // That of the listing itself.
+      return false;
+    }
+  }).length;
+}
 
 describe('an answer', () => {
   it('is JSON that nobody keeps or takes for a page', async () => {
@@ -39,6 +52,21 @@ describe('an answer', () => {
       code: 'NOT_FOUND',
       hint: 'It has table.html.',
     });
+  });
+
+  it('holds a file open while it can be read, and no longer where the caller leaves before the first byte', async () => {
+    const { run } = await test.record();
+    const path = `${runs}/${run.id}/files/table.html`;
+    const response = await test.send('GET', path);
+    expect(openBlobs()).toBe(1);
+    await response.body?.cancel();
+    expect(openBlobs()).toBe(0);
+    const reply = await test.app.inProcess(`http://x${path}`, { method: 'GET', headers: {} });
+    expect(openBlobs()).toBe(1);
+    await reply.body[Symbol.asyncIterator]().return?.();
+    expect(openBlobs()).toBe(0);
+    for await (const _ of (await test.app.inProcess(`http://x${path}`, { method: 'GET', headers: {} })).body) break;
+    expect(openBlobs()).toBe(0);
   });
 
   it('keeps __proto__ and every number of a value', async () => {

@@ -80,15 +80,30 @@ class ReplyHeaders {
   }
 }
 
-async function* withFirst(
+/**
+ * What is left after a first step, with that step. No generator: one that is left before its first step runs none of its own
+ * `finally`, and would leave open what `rest` holds.
+ */
+function withFirst(
   first: IteratorResult<Uint8Array>,
   rest: AsyncIterator<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
-  try {
-    for (let next = first; next.done !== true; next = await rest.next()) yield next.value;
-  } finally {
-    await rest.return?.();
-  }
+): AsyncIterableIterator<Uint8Array> {
+  let next: IteratorResult<Uint8Array> | undefined = first;
+  return {
+    async next() {
+      const step = next ?? (await rest.next());
+      next = undefined;
+      return step;
+    },
+    async return() {
+      next = undefined;
+      await rest.return?.();
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }
 
 async function* encoded(text: string): AsyncGenerator<Uint8Array> {

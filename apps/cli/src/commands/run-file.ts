@@ -11,6 +11,8 @@ import { writeNewFile } from '../target.ts';
 
 export async function run({ args, output }: CommandContext): Promise<number> {
   const params = runOf(args);
+  const out = args.options.out as string | undefined;
+  const target = out === undefined ? undefined : resolve(out);
   const { client, close } = await openApi(await loadConfig(args.global.dataDir));
   try {
     const { run, last } = await findRun(client, params);
@@ -23,20 +25,18 @@ export async function run({ args, output }: CommandContext): Promise<number> {
         hint: names ? `It has ${names}.` : 'It wrote none.',
       });
     }
-    const bytes = await client.bytes('runs.file', { params: { ...params, name } });
-    const out = args.options.out as string | undefined;
-    if (out === undefined) {
+    if (target === undefined) {
+      const bytes = await client.bytes('runs.file', { params: { ...params, name } });
       await pipeline(process.stdout.isTTY ? shown(bytes) : bytes, process.stdout, { end: false });
       return 0;
     }
-    const target = resolve(out);
-    // Before a byte is written; whoever makes it meanwhile keeps it too.
+    // Before a byte is asked for; whoever makes it meanwhile keeps it too.
     if ((await lstat(target).catch(() => undefined)) !== undefined)
       throw new GloveboxError('ALREADY_EXISTS', {
         message: `${target} is already there; nothing was changed.`,
         place: { file: target },
       });
-    await writeNewFile(target, bytes, 0o600);
+    await writeNewFile(target, await client.bytes('runs.file', { params: { ...params, name } }), 0o600);
     output.result({ file: target, ...file }, () => `${target}  ${formatSize(file.sizeBytes)}  ${file.digest}`);
     return 0;
   } finally {
