@@ -43,6 +43,14 @@ function remade(
   return [blobs, put('', Buffer.from(over.manifest?.(text) ?? text)).digest];
 }
 
+/** A manifest in which one blob, of the config first and then the layers, is said to have more or fewer bytes. */
+function resized(text: string, at: number, moreBytes: number): string {
+  const { config, layers } = JSON.parse(text);
+  const blobs = [config, ...layers];
+  blobs[at].size += moreBytes;
+  return Buffer.from(encodeArtifactManifest(config, layers)).toString('utf8');
+}
+
 const edited = (edit: (config: { [key: string]: Json }) => void): string => {
   const config = JSON.parse(configText());
   edit(config);
@@ -133,6 +141,12 @@ describe('an artifact whose digests are right', () => {
       'a layer that claims to be huge',
       () => remade(configText(), { manifest: (text) => text.replace('"size":18', '"size":99999999') }),
     ],
+    ...[0, 1, 2, 3].flatMap((at): [string, () => [Blobs, string]][] =>
+      [-1, 1].map((more) => [
+        `blob ${at} said to have ${more} bytes more`,
+        () => remade(configText(), { manifest: (text) => resized(text, at, more) }),
+      ]),
+    ),
     ['a manifest that is a list', () => remade(configText(), { manifest: () => '[]' })],
   ])('is invalid with %s', async (_what, make) => {
     const [blobs, digest] = make();

@@ -67,7 +67,8 @@ export async function loadArtifact(digest: string, read: ReadBlob): Promise<Load
 /**
  * The bytes that a descriptor names.
  *
- * @throws GloveboxError `ARTIFACT_CORRUPTED`, `ARTIFACT_INVALID` where it names more than `maxBytes`.
+ * @throws GloveboxError `ARTIFACT_CORRUPTED`; `ARTIFACT_INVALID` where it names more than `maxBytes`, or another size than
+ *   they have.
  */
 export async function readDescribed(
   { digest, size }: Pick<Descriptor, 'digest' | 'size'>,
@@ -78,6 +79,8 @@ export async function readDescribed(
   const bytes = await read(digest, size);
   if (bytes === undefined) throw corrupted(digest, 'is missing');
   requireDigest(bytes, digest);
+  // Other readers go by the size, and would take fewer bytes or refuse what loads here.
+  if (bytes.byteLength !== size) throw invalid(`${digest} has ${bytes.byteLength} bytes, not ${size}`);
   return bytes;
 }
 

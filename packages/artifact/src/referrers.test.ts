@@ -111,4 +111,19 @@ describe('the list of referrers', () => {
     expect((await verify(second(referrersTag(artifact.digest)))).code).toBe('ARTIFACT_INVALID');
     expect((await verify(second(referrersTag(`sha256:${'0'.repeat(64)}`)))).code).toBe('ok');
   });
+
+  it('has the size that the index says, as the artifact does', async () => {
+    for (const at of [0, 1]) {
+      for (const more of [0, 1]) {
+        const files = withManifests(makeLayout(artifact), (all) =>
+          all.map((each, i) => (i === at ? { ...each, size: each.size + more } : each)),
+        );
+        expect({ at, more, code: (await verify(files)).code }).toEqual({
+          at,
+          more,
+          code: more === 0 ? 'ok' : 'ARTIFACT_INVALID',
+        });
+      }
+    }
+  });
 });
