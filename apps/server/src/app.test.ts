@@ -273,26 +273,29 @@ describe('an error', () => {
     return response;
   };
 
-  it.each(errorCodes)('%s is told whole, with the status of what it means', async (code) => {
-    const data = {
-      message: `of ${code}`,
-      hint: 'a hint',
-      place: { file: 'a.ts', path: '/x', line: 1, column: 2 },
-      details: { __proto__: null, n: [1] },
-    };
-    const response = await failing(new GloveboxError(code, data));
-    const problem = await problemOf(response);
-    expect(problem).toEqual({
-      type: `urn:glovebox:error:${code}`,
-      title: errorCatalogue[code].summary,
-      status: problemStatus(code),
-      detail: `of ${code}`,
-      code,
-      hint: 'a hint',
-      place: data.place,
-      details: { n: [1] },
-    });
-  });
+  it.each(errorCodes.filter((code) => code !== 'INTERNAL'))(
+    '%s is told whole, with the status of what it means',
+    async (code) => {
+      const data = {
+        message: `of ${code}`,
+        hint: 'a hint',
+        place: { file: 'a.ts', path: '/x', line: 1, column: 2 },
+        details: { __proto__: null, n: [1] },
+      };
+      const response = await failing(new GloveboxError(code, data));
+      const problem = await problemOf(response);
+      expect(problem).toEqual({
+        type: `urn:glovebox:error:${code}`,
+        title: errorCatalogue[code].summary,
+        status: problemStatus(code),
+        detail: `of ${code}`,
+        code,
+        hint: 'a hint',
+        place: data.place,
+        details: { n: [1] },
+      });
+    },
+  );
 
   it('has a status by what a caller can do', () => {
     const by = (code: ErrorCode) => problemStatus(code);
@@ -323,15 +326,45 @@ describe('an error', () => {
     });
   });
 
-  it('of ours is told as INTERNAL, and to whoever runs the server with its stack', async () => {
-    const defects: unknown[] = [];
-    const defect = new TypeError('x is not a function');
-    expect(await problemOf(await failing(defect, (error) => defects.push(error)))).toMatchObject({
-      code: 'INTERNAL',
-      status: 500,
-      detail: 'x is not a function',
-    });
-    expect(defects).toEqual([defect]);
+  it.each<[what: string, defect: unknown]>([
+    [
+      'an exception',
+      Object.assign(new TypeError('no such table: secrets at /data/x'), { code: 'EBADF', path: '/data/x' }),
+    ],
+    ['what is no error at all', 'no such table: secrets at /data/x'],
+    [
+      'one that has crossed a thread',
+      new GloveboxError('INTERNAL', {
+        message: 'no such table: secrets at /data/x',
+        place: { file: '/data/x' },
+        details: { sql: 'secrets' },
+      }),
+    ],
+  ])(
+    'of ours is told as INTERNAL without a word of it, and whole to whoever runs the server: %s',
+    async (_, defect) => {
+      const defects: unknown[] = [];
+      expect(await problemOf(await failing(defect, (error) => defects.push(error)))).toEqual({
+        type: 'urn:glovebox:error:INTERNAL',
+        title: errorCatalogue.INTERNAL.summary,
+        status: 500,
+        detail: errorCatalogue.INTERNAL.summary,
+        code: 'INTERNAL',
+        hint: errorCatalogue.INTERNAL.hint,
+      });
+      expect(defects).toEqual([defect]);
+    },
+  );
+
+  it('of ours is told no more of as the end of a stream', async () => {
+    const broken = await openTestApp();
+    const { run } = await broken.record();
+    Object.assign(broken.engine.store, { logs: () => Promise.reject(new TypeError('no such table: secrets')) });
+    const response = await broken.send('GET', `${runs}/${run.id}/logs`, { headers: { accept: 'text/event-stream' } });
+    const text = await response.text();
+    expect(text).toContain('"code":"INTERNAL"');
+    expect(text).not.toContain('secrets');
+    await broken.close();
   });
 
   it('of a disk is told by its own code', async () => {

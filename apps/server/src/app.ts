@@ -1,4 +1,4 @@
-import { GloveboxError, toErrorData } from '@glovebox/contract';
+import { type ErrorData, GloveboxError, toErrorData } from '@glovebox/contract';
 import {
   type Role,
   type Route,
@@ -34,7 +34,7 @@ export interface AppOptions {
   principal: Principal;
   /** See Parts. */
   recover?: () => Promise<void>;
-  /** Told of each defect of ours, with its stack, before the caller gets `INTERNAL`. */
+  /** Told of each defect of ours, with its stack, before the caller gets `INTERNAL` and nothing of its text. */
   onDefect?: (error: unknown) => void;
   projects?: readonly string[];
 }
@@ -165,10 +165,12 @@ function requireRole({ name, roles }: Principal, role: Role): void {
   if (!roles.includes(role)) throw new GloveboxError('ROLE_MISSING', { message: `${name} has not the role ${role}.` });
 }
 
-function told({ options }: Answerer, error: unknown): ReturnType<typeof toErrorData> {
+/** Of a defect, callers get the code alone: nobody knows what an unexpected exception has in its text. */
+function told({ options }: Answerer, error: unknown): ErrorData {
   const data = toErrorData(error);
-  if (data.code === 'INTERNAL') options.onDefect?.(error);
-  return data;
+  if (data.code !== 'INTERNAL') return data;
+  options.onDefect?.(error);
+  return new GloveboxError('INTERNAL').toData();
 }
 
 const problem = (answerer: Answerer, error: unknown): Reply => Reply.problem(told(answerer, error));
