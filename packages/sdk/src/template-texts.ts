@@ -11,8 +11,11 @@ A node for Glovebox: one step of a flow, in TypeScript, run sealed.
 
 \`\`\`sh
 npm test
-npm install && npm run typecheck
-glovebox node run . --trial --input '{"text":"to be or not to be"}'
+npm install && npm run typecheck     # types for your editor
+glovebox node dev .                  # on each save: a fixture in a cell, then every check that it concerns
+glovebox node validate .             # every check, and all findings at once
+glovebox node publish .              # release this version
+glovebox node run ${id}@0.1.0 --input '{"text":"to be or not to be"}'
 \`\`\`
 
 The name of the package in package.json is the id in node.json: \`${id}\`.
@@ -42,10 +45,14 @@ anything left over from an earlier run. Code that tries fails with \`ERR_ACCESS_
 
 ## How to check
 \`\`\`sh
-npm test                                   # offline
-npm install && npm run typecheck
+npm test                                   # offline, in a moment
+glovebox node validate . --json            # all that a release needs: "state" is to be "passed"
+glovebox node validate . --fix             # make the edits that findings propose
+glovebox explain TYPES_FAILED              # what the rule of a finding means
 glovebox node run . --trial --input '{"text":"to be or not to be"}' --json
 \`\`\`
-Work until all of them pass. Ask for no more in node.json than the node needs: each line there is read by the person who approves it.
+Work until the first two pass. Each finding has file, line, message and hint; mend the cause, and never a test to please it.
+Publish (\`glovebox node publish .\`) only when you are asked to: a version that is released is never changed again.
+Ask for no more in node.json than the node needs: each line there is read by the person who approves it.
 \`.glovebox/\` and \`node_modules/\` are generated: never edit them.
 `;

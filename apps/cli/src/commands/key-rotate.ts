@@ -13,7 +13,10 @@ import { paint } from '../output.ts';
  */
 export async function run({ args, output }: CommandContext): Promise<number> {
   if (args.options.yes !== true)
-    throw usage('key rotate', 'what was signed so far then needs the retired key to verify: add --yes if you mean it');
+    throw usage(
+      'key rotate',
+      'A rotation retires the key that everything so far was signed with: add --yes if you mean it',
+    );
   const config = await loadConfig(args.global.dataDir);
   const { openOwnership } = await import('@glovebox/engine/ownership');
   const ownership = openOwnership(join(config.dataDir, 'run'));

@@ -29,7 +29,7 @@ export async function run({ args, output }: CommandContext): Promise<number> {
       `Made ${target}`,
       ...names.map((name) => `  ${name}`),
       '',
-      `Next: glovebox node run ${args.positionals[0]} --trial --fixture basic`,
+      `Next: glovebox node validate ${args.positionals[0]}, or glovebox node dev ${args.positionals[0]} while you write`,
     ].join('\n'),
   );
   return 0;
