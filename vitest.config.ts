@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 const long = '**/*.long.test.ts';
 /** Tests that boot cells. They look at what the whole host holds before and after, so they run one file at a time. */
 const cells = ['test/**/*.test.ts', 'adapters/cell-oci/**/*.test.ts', 'apps/**/*.test.ts', 'tools/demo/**/*.test.ts'];
-const elsewhere = ['**/node_modules/**', '**/fixtures/**', '**/.cache/**'];
+const elsewhere = ['**/node_modules/**', '**/fixtures/**', '**/.cache/**', 'bench/nodes/**'];
 
 /** Real processes on a machine that may have two cores and be busy: limits catch what hangs, not what is slow. */
 const limits = { testTimeout: 60_000, hookTimeout: 120_000, teardownTimeout: 30_000 };
