@@ -279,7 +279,7 @@ describe('recovery', () => {
         actor: 'system',
         project: 'default',
         action: 'draft.validation-abandoned',
-        subject: 'default/node-dead@1.0.0',
+        subject: 'default/node-dead',
         details: { revision: ofDead.revision, validation: 'of the dead', reason: 'its process is gone' },
         previous: expect.stringMatching(/^sha256:/),
       },

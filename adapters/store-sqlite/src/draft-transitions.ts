@@ -152,7 +152,7 @@ export function recoverValidations(sql: Statements, dead: OpenValidation[], atMs
         actor: systemActor,
         project: held.project,
         action: 'draft.validation-abandoned',
-        subject: `${held.project}/${held.id}@${held.version}`,
+        subject: `${held.project}/${held.id}`,
         details: { revision: held.revision, validation, reason: 'its process is gone' },
       });
       recovered.push(`${held.project}/${held.id}`);

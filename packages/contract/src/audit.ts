@@ -25,7 +25,7 @@ export const auditEventSchema = z.strictObject({
   actor: z.string(),
   project: z.string(),
   action: z.enum(auditActions),
-  /** The thing, such as `default/csv-profile@1.0.0` or an attempt id. */
+  /** The thing: `default/csv-profile` is a draft, `default/csv-profile@1.0.0` a release; or an attempt id. */
   subject: z.string(),
   /** Digests and reasons; never an input, an output or a secret. */
   details: z.record(z.string(), z.json()),
