@@ -27,6 +27,9 @@ export function testFindings({ result: first }: Told, { result: second }: Told):
     }
   }
   for (const twins of others.values()) for (const twin of twins) differing.push(compare(undefined, twin) as Finding);
+  // A test that failed by those in it has no message of its own. Where none of them is told of, it is all there is.
+  if (failed.length + differing.length === 0)
+    failed.push(...first.tests.filter(({ verdict }) => verdict === 'failed').map(failure));
   const known = failed.length + differing.length > 0;
   const whole = overall(first, known);
   return [...bounded(failed), ...bounded(differing), ...(whole.length > 0 ? whole : overall(second, known))];
@@ -55,7 +58,8 @@ function compare(first: TestRecord | undefined, second: TestRecord | undefined):
 }
 
 function failure(test: TestRecord): Finding {
-  return finding('TESTS_FAILED', `${nameOf(test)}: ${clean(test.message ?? '')}`, placeOf(test));
+  const why = test.message === undefined ? 'failed' : clean(test.message);
+  return finding('TESTS_FAILED', `${nameOf(test)}: ${why}`, placeOf(test));
 }
 
 /** What is wrong with a run beside its tests. */
