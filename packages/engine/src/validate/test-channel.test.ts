@@ -88,6 +88,16 @@ describe('a tests cell', () => {
     expect(channel.broken).toBe(true);
   });
 
+  it('is stopped when its result breaks off', async () => {
+    const { client, channel } = connect();
+    await call(client, 'GET', '/test-job');
+    const stream = client.open({ method: 'POST', url: 'http://control.invalid/test-result', headers: {} });
+    await stream.write(Buffer.from(told().slice(0, 10)));
+    stream.reset('cancelled');
+    await expect(channel.result).rejects.toMatchObject({ code: 'CHANNEL_CORRUPTED' });
+    expect(channel.broken).toBe(true);
+  });
+
   it.each([
     ['the result before the job', [['POST', '/test-result']]],
     [

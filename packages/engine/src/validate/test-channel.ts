@@ -1,5 +1,12 @@
 import type { ServerStream } from '@glovebox/channel';
-import { controlAuthority, parseJson, type TestJob, type TestResult, testResultSchema } from '@glovebox/contract';
+import {
+  controlAuthority,
+  GloveboxError,
+  parseJson,
+  type TestJob,
+  type TestResult,
+  testResultSchema,
+} from '@glovebox/contract';
 import { testControlPaths, testLimits } from '@glovebox/contract/build-limits';
 import { corrupted } from '../builder-cell/build-channel.ts';
 import { gatherBody } from '../gathered-bytes.ts';
@@ -38,8 +45,10 @@ export class TestChannel {
       await this.#route(stream);
     } catch (error) {
       this.#broken = true;
-      this.#result.reject(error);
-      throw error;
+      // A stream that breaks in the middle is the cell's doing as much as any other thing that the tester never does.
+      const problem = GloveboxError.is(error) ? error : corrupted('what it told broke off');
+      this.#result.reject(problem);
+      throw problem;
     }
   }
 

@@ -52,7 +52,7 @@ export async function runTestsOnce(
   return conclude(run, channel, `${printed?.text() ?? ''}\n${run.stderrText}`);
 }
 
-/** A channel that breaks is an outcome here: author code can reach it. */
+/** A channel that breaks is an outcome here, however it does: author code can reach it. */
 async function awaitResult(channel: TestChannel, gone: Promise<'gone'>): Promise<TestResult | GloveboxError | 'ended'> {
   try {
     const result = await Promise.race([channel.result, gone.then(() => settled(channel.result))]);
@@ -72,7 +72,12 @@ function conclude(
   if (outcome.kind === 'ended')
     return { ok: false, findings: [explainTestEnd(outcome.during, end, stderrText, printed)] };
   const { value } = outcome;
-  if (value instanceof GloveboxError) return { ok: false, findings: [brokenOff(value.message, printed)] };
+  if (value instanceof GloveboxError) {
+    // What was told broke off because the cell was killed over it.
+    const killed = end.cause === 'deadline' || end.cause === 'lifetime' || end.cause === 'oom';
+    const finding = killed ? explainTestEnd('work', end, stderrText, printed) : brokenOff(value.message, printed);
+    return { ok: false, findings: [finding] };
+  }
   // What came after the first result was seen before the cell was dead.
   if (channel.broken)
     return { ok: false, findings: [brokenOff('The tests wrote to the channel of their cell.', printed)] };
@@ -86,11 +91,11 @@ function explainTestEnd(
   printed: string,
 ): Finding {
   const why = explainEnd(during, end, stderrText);
+  // Before the tests no author code has run.
+  if (during !== 'work' && GloveboxError.is(why)) throw why;
   if (why === 'time') {
     return finding('TESTS_TIMED_OUT', `${errorCatalogue.TESTS_TIMED_OUT.summary}${told(printed)}`);
   }
-  // Before the tests no author code has run.
-  if (during !== 'work') throw why === 'memory' ? new GloveboxError('CELL_LOST') : why;
   if (why === 'memory') return brokenOff('The tests used all of the memory of their cell.', printed);
   if (end.cause === 'violation') return brokenOff('The tests printed without end and were stopped.', printed);
   return brokenOff(`The process ended before it told a result (${howItEnded(end)}).`, printed);
