@@ -233,6 +233,10 @@ describe('tests that do not end', () => {
     expect(outcome.findings[0]?.message).toContain('begun');
     expect(checks().ends.slice(-2)).toMatchObject([{ cause: 'deadline' }, { cause: 'deadline' }]);
   });
+
+  it('are not blamed for a cell that has not come to them in its time', async () => {
+    await expect(checks().tests(file(fine), {}, { deadlineMs: 1 })).rejects.toMatchObject({ code: 'CELL_BOOT_FAILED' });
+  });
 });
 
 describe('a test process that breaks off', () => {
@@ -249,6 +253,20 @@ describe('a test process that breaks off', () => {
   ])('is told when it %s', async (_, body) => {
     const outcome = await checks().tests(file(`${fine}${body}`));
     expect(rules(outcome)).toEqual(['TESTS_BROKEN_OFF']);
+  });
+
+  const begun = `const told = (...frames) => {
+  send(frame(2, 20001, Buffer.from(JSON.stringify(['POST', 'http://control.invalid/test-result']))));
+  send(Buffer.concat([frame(4, 20001, Buffer.from('{"nonce"')), ...frames]));
+};
+`;
+  it.each([
+    ['exits', 'TESTS_BROKEN_OFF', 'told(); process.reallyExit(0);'],
+    ['takes back what it began to tell', 'TESTS_BROKEN_OFF', "told(frame(6, 20001, Buffer.from('x'))); for (;;);"],
+    ['loops', 'TESTS_TIMED_OUT', 'told(); for (;;);'],
+  ])('in the middle of a result is told when it %s', async (_, rule, body) => {
+    const source = `${forger.replace("import fs from 'node:fs';", '')}${begun}${fine}test('tells', () => { ${body} });`;
+    expect(rules(await checks().tests(file(source), {}, { deadlineMs: 2500 }))).toEqual([rule]);
   });
 
   it('is told when it does so in one of the runs alone', async () => {

@@ -66,4 +66,8 @@ describe('the verdict of a type checker', () => {
     expect(findings).toMatchObject([{ rule: 'TYPES_TIMED_OUT' }]);
     expect(end).toMatchObject({ cause: 'deadline' });
   });
+
+  it('is none, of nobody, when the time is up before it has begun', async () => {
+    await expect(checked('exit 0', 1)).rejects.toMatchObject({ code: 'CELL_BOOT_FAILED' });
+  });
 });
