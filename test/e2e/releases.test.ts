@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { GloveboxError, refNameAnnotation } from '@glovebox/contract';
 import { deprecateRelease, publishRelease, revokeRelease, showRelease, verifyRun } from '@glovebox/engine';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { beginValidation, judgeDraft } from '../support/release-records.ts';
@@ -221,15 +222,37 @@ describe('publishing', () => {
   });
 
   it('twice is one release, and the second time nothing is written', async () => {
-    const { engine } = cells();
+    const { engine, dataDir } = cells();
     await passDraft(cells(), giving(1));
     const first = await publish();
     const [attestations, head] = [await engine.artifacts.attestations(first.release.digest), await engine.audit.head()];
+    const index = statSync(join(dataDir, 'artifacts', 'index.json')).mtimeMs;
     const second = await publish();
+    expect(statSync(join(dataDir, 'artifacts', 'index.json')).mtimeMs).toBe(index);
     expect([first.created, second.created]).toEqual([true, false]);
     expect(second.release).toEqual(first.release);
     expect(await engine.artifacts.attestations(first.release.digest)).toEqual(attestations);
     expect(await engine.audit.head()).toEqual(head);
+  });
+
+  it('names the artifact in the layout once it is released, by the next try too, and never what is not', async () => {
+    const { engine, dataDir } = cells();
+    const { artifact } = await passDraft(cells(), giving(1));
+    const named = (): unknown[] =>
+      JSON.parse(readFileSync(join(dataDir, 'artifacts', 'index.json'), 'utf8')).manifests.filter(
+        (descriptor: { annotations?: { [name: string]: string } }) =>
+          descriptor.annotations?.[refNameAnnotation] === `default/${id}@1.0.0`,
+      );
+    const request = { project: 'default', id, actor: author };
+    const stale = { ...engine, releases: { ...engine.releases, publish: async () => ({ kind: 'stale' }) as const } };
+    await expect(publishRelease(stale, request)).rejects.toMatchObject({ code: 'DRAFT_STALE' });
+    expect(named()).toEqual([]);
+    const full = () => Promise.reject(new GloveboxError('DISK_FULL'));
+    const nameless = { ...engine, artifacts: { ...engine.artifacts, name: full } };
+    await expect(publishRelease(nameless, request)).rejects.toMatchObject({ code: 'DISK_FULL' });
+    expect(await engine.releases.list({ project: 'default', id, limit: 9 })).toMatchObject([{ digest: artifact }]);
+    expect(await publish()).toMatchObject({ created: false });
+    expect(named()).toMatchObject([{ digest: artifact }]);
   });
 
   it('at once by several makes one release', async () => {

@@ -130,6 +130,9 @@ describe('an artifact that was put', () => {
       );
     await store.name(artifact.digest, 'default/csv-profile@1');
     expect(named()).toMatchObject([{ digest: artifact.digest }]);
+    const written = statSync(join(dir, 'index.json')).mtimeMs;
+    await store.name(artifact.digest, 'default/csv-profile@1');
+    expect(statSync(join(dir, 'index.json')).mtimeMs).toBe(written);
     await store.name(second.digest, 'default/csv-profile@1');
     expect(named()).toMatchObject([{ digest: second.digest }]);
     for (const { digest, attestations } of [artifact, second]) {

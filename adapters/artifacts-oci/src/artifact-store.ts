@@ -92,7 +92,10 @@ export function createArtifactStore(dir: string): ArtifactStore {
       await onDisk(dir, async () => {
         await prepareLayout(paths);
         await changeIndex((index) => {
-          const others = index.manifests.filter(({ annotations }) => annotations?.[refNameAnnotation] !== refName);
+          const isNamed = ({ annotations }: Descriptor): boolean => annotations?.[refNameAnnotation] === refName;
+          const [holder, ...more] = index.manifests.filter(isNamed);
+          if (holder?.digest === digest && more.length === 0) return index;
+          const others = index.manifests.filter((each) => !isNamed(each));
           return { ...index, manifests: [...others, named] };
         });
       });

@@ -26,12 +26,13 @@ export interface Published {
 
 /**
  * Make a release of a draft that has passed. The artifact is loaded and its attestations are verified first; then a
- * statement that binds name, artifact, image and permissions is signed and stored with it; last comes the one
- * transaction that makes the release. What a crash in between leaves is one statement more, which names what the next
- * try releases.
+ * statement that binds name, artifact, image and permissions is signed and stored with it; then comes the one
+ * transaction that makes the release; last, the artifact gets its name in the layout. What a crash leaves is one
+ * statement more, which names what the next try releases, or a release without that name, which the next try gives it.
  *
  * @throws GloveboxError `NOT_FOUND`, `DRAFT_STALE`, `DRAFT_BUSY`, `NOT_VALIDATED`, `VERSION_EXISTS`, `RELEASE_REVOKED` and
- *   as loadTrusted does, with nothing released; `AUDIT_BROKEN` once it is released, where the audit chain could not be signed.
+ *   as loadTrusted does, with nothing released; once it is released, `AUDIT_BROKEN` where the audit chain could not be
+ *   signed, and `DISK_FULL`.
  */
 export async function publishRelease(engine: ReleasePublishing, request: PublishRequest): Promise<Published> {
   const { project, id, actor } = request;
@@ -42,8 +43,6 @@ export async function publishRelease(engine: ReleasePublishing, request: Publish
   if (existing === undefined) {
     const artifact = await loadTrusted(engine, { project, id, version, revision, ...passed });
     await attestRelease(engine, artifact, { ref, image: passed.image, publishedBy: actor });
-    // For people with an OCI tool; nothing is looked up by it.
-    await engine.artifacts.name(artifact.digest, ref);
   } else refuseOther(existing, passed);
   const atMs = engine.now();
   const outcome = await engine.releases.publish(
@@ -56,6 +55,8 @@ export async function publishRelease(engine: ReleasePublishing, request: Publish
       refuseRevoked(outcome.release);
       // Also when nothing changed: the process that published it may have died before it signed.
       await checkpointAudit(engine);
+      // For people with an OCI tool, who take what has the name for released; nothing is looked up by it.
+      await engine.artifacts.name(outcome.release.digest, ref);
       return { release: outcome.release, created: outcome.kind === 'published' };
     case 'version-exists':
       throw versionExists(outcome.release);
