@@ -86,12 +86,17 @@ it('is exported as an archive that skopeo reads, and verifies after a copy into 
   expect(sha256(run('skopeo', 'inspect', '--raw', `oci-archive:${archive}:${refName}`))).toBe(artifact.digest);
   const to = join(home, 'other');
   run('skopeo', 'copy', '--quiet', `oci-archive:${archive}:${refName}`, `oci:${to}:v1`);
+  const packed = join(home, 'packed.tar');
+  run('skopeo', 'copy', '--quiet', `oci-archive:${archive}:${refName}`, `oci-archive:${packed}:v1`);
   // A copy of an image leaves what refers to it behind, and that is told.
-  const layout = await openLayout(to);
-  expect(await verifyArtifact(layout, { keys: [publicKeyPem] })).toMatchObject({
-    ok: false,
-    error: { code: 'ARTIFACT_UNSIGNED' },
-  });
+  for (const path of [to, packed]) {
+    const layout = await openLayout(path);
+    expect(await verifyArtifact(layout, { keys: [publicKeyPem] })).toMatchObject({
+      ok: false,
+      error: { code: 'ARTIFACT_UNSIGNED' },
+    });
+    await layout.close();
+  }
   const unpacked = join(home, 'unpacked');
   execFileSync('sh', ['-c', 'mkdir "$1" && tar -xf "$0" -C "$1"', archive, unpacked]);
   const whole = await openLayout(unpacked);

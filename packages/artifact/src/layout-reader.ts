@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GloveboxError } from '@glovebox/contract';
-import { afterTarEntry, readTarHeader, type TarEntry } from './tar.ts';
+import { readLayoutTar } from './layout-tar.ts';
 
 /** The files of an OCI image layout. Nothing in them is to be believed. */
 export interface LayoutReader {
@@ -15,14 +15,9 @@ export interface LayoutReader {
   close(): Promise<void>;
 }
 
-/** Entries that are looked at in a tar before it is given up. */
-const maxEntries = 100_000;
-
 /**
- * Open a layout: a directory, or a tar of one (not compressed).
- *
- * Of a tar only the headers are read here, one after the other. A name that occurs twice is refused, as is whatever could
- * make another reader see other files in it: links, sparse files, pax headers that rename or resize.
+ * Open a layout: a directory, or a tar of one (not compressed), in which no other reader sees other files; see
+ * readLayoutTar.
  *
  * @throws GloveboxError `ARTIFACT_UNREADABLE`; `NOT_FOUND` where there is nothing of that name.
  */
@@ -43,7 +38,9 @@ export async function openLayout(path: string): Promise<LayoutReader> {
   }
   if (handle === undefined) throw unreadable(`${path} is neither a directory nor a file`);
   try {
-    const entries = await readEntries(handle);
+    const { size } = await handle.stat();
+    const entries = await readLayoutTar((at, sizeBytes) => readAt(handle, at, sizeBytes), size);
+    if (typeof entries === 'string') throw unreadable(entries);
     return {
       async read(name, maxBytes) {
         const entry = entries.get(name);
@@ -92,36 +89,6 @@ async function readAt(file: FileHandle, start: number, sizeBytes: number): Promi
     length += bytesRead;
   }
   return bytes.subarray(0, length);
-}
-
-async function readEntries(file: FileHandle): Promise<Map<string, TarEntry>> {
-  const { size } = await file.stat();
-  const entries = new Map<string, TarEntry>();
-  let at = 0;
-  for (let count = 0; at < size; count++) {
-    if (count === maxEntries) throw unreadable(`it has more than ${maxEntries} entries`);
-    const entry = readTarHeader(await readAt(file, at, 512), at);
-    if (typeof entry === 'string') throw unreadable(entry);
-    if (entry === undefined) break;
-    at = afterTarEntry(entry);
-    if (at > size) throw unreadable('it is cut short');
-    if (entry.type === 'x' || entry.type === 'g')
-      checkPax(await readAt(file, entry.start, Math.min(entry.sizeBytes, 65_536)));
-    else if (entry.type === '0' || entry.type === '') {
-      const name = entry.unsafePath.replace(/^\.\//, '');
-      if (entries.has(name)) throw unreadable('a name occurs twice');
-      entries.set(name, entry);
-    } else if (entry.type !== '5') throw unreadable('it holds something that is neither a file nor a directory');
-  }
-  if (entries.size === 0) throw unreadable('it is not a tar');
-  return entries;
-}
-
-/** Times and owners are nothing to us. A record that says another name or size is something to other readers. */
-function checkPax(bytes: Buffer): void {
-  if (/(?:^|\n)\d+ (?:path|size|linkpath|GNU\.sparse[^=\n]*)=/.test(bytes.toString('latin1'))) {
-    throw unreadable('a pax header changes a name or a size');
-  }
 }
 
 const tooLarge = (name: string, maxBytes: number): GloveboxError =>

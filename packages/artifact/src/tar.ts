@@ -81,8 +81,8 @@ export function readTarHeader(block: Buffer, start: number): TarEntry | string |
   if (Number.parseInt(field(148, 8), 8) !== sum) return 'a header is damaged';
   const size = /^([0-7]{1,11}) *$/.exec(field(124, 12))?.[1];
   if (size === undefined) return 'a size is not octal';
-  // A prefix would make this a longer name for readers that join it.
-  if (field(257, 6) === 'ustar' && field(345, 155) !== '') return 'a name is too long';
+  // Some readers put this before the name only where the magic is that of ustar, and some always.
+  if (block.subarray(345, 500).some((byte) => byte !== 0)) return 'a name has a prefix';
   return {
     unsafePath: field(0, maxNameBytes),
     type: field(156, 1),
