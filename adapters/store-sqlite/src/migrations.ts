@@ -300,4 +300,29 @@ export const migrations: readonly Step[] = [
   `,
   // What ended before there was an audit is audited as it is recorded, so that the one rule holds for every attempt.
   auditEarlierEnds,
+  `
+  -- REPLACE removes without a trigger what stands in its way. What is never removed must be in the way of nothing; a BEFORE
+  -- trigger knows no rowid that SQLite is still to choose, and finds none.
+  CREATE TRIGGER releases_no_replace BEFORE INSERT ON releases
+  WHEN EXISTS (SELECT 1 FROM releases WHERE rowid = NEW.rowid)
+    OR EXISTS (SELECT 1 FROM releases WHERE project = NEW.project AND id = NEW.id
+      AND (version = NEW.version OR version_key = NEW.version_key OR digest = NEW.digest)) BEGIN
+    SELECT RAISE(ABORT, 'a release is never removed');
+  END;
+  CREATE TRIGGER releases_keep_their_rows BEFORE UPDATE ON releases WHEN NEW.rowid <> OLD.rowid BEGIN
+    SELECT RAISE(ABORT, 'a release is never removed');
+  END;
+  CREATE TRIGGER audit_checkpoints_no_replace BEFORE INSERT ON audit_checkpoints
+  WHEN EXISTS (SELECT 1 FROM audit_checkpoints WHERE number = NEW.number) BEGIN
+    SELECT RAISE(ABORT, 'audit checkpoints are append-only');
+  END;
+  CREATE TRIGGER attempts_no_replace BEFORE INSERT ON attempts
+  WHEN EXISTS (SELECT 1 FROM attempts WHERE rowid = NEW.rowid OR id = NEW.id OR (run_id = NEW.run_id AND number = NEW.number)) BEGIN
+    SELECT RAISE(ABORT, 'the attempt is there');
+  END;
+  CREATE TRIGGER attempts_keep_their_rows BEFORE UPDATE ON attempts
+  WHEN (NEW.rowid, NEW.id, NEW.run_id, NEW.number) IS NOT (OLD.rowid, OLD.id, OLD.run_id, OLD.number) BEGIN
+    SELECT RAISE(ABORT, 'an attempt is always that of its run');
+  END;
+  `,
 ];

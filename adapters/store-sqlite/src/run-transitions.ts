@@ -19,6 +19,9 @@ export function createRun(sql: Statements, run: RunRecord, attempt: Attempt): vo
   }
   sql.write(() => {
     refuseUnreleased(sql, run);
+    // By a rule of the tables it would be refused as a defect.
+    if (standing(sql, attempt.id) !== undefined)
+      throw new GloveboxError('ALREADY_EXISTS', { message: `There is an attempt ${attempt.id}.` });
     sql.run(
       `INSERT INTO runs (id, project, mode, release_ref, release_digest, actor, node_id, node_version, node_revision,
          node_title, created_ms, attempt_id, state)
