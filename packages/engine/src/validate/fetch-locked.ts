@@ -24,7 +24,14 @@ export async function fetchLocked(
     if (!isPackagesFault(error)) throw error;
     // It stops at the first: whoever mends the lockfile wants to know of the others too.
     const findings = await faultsOf(locked, source, signal);
-    if (findings.length === 0) findings.push(lockFinding(error));
+    // Of a package that is refused unfetched, its place in the tree is what the error names.
+    if (findings.length === 0)
+      findings.push(
+        lockFinding(
+          error,
+          locked.find(({ path }) => path === error.place?.file),
+        ),
+      );
     return { ok: false, findings: locateFindings(pkg.files, findings) };
   }
 }

@@ -1,4 +1,5 @@
 import { idPatterns, type Json, manifestLimits, versionSchema } from '@glovebox/contract';
+import { registryName } from '@glovebox/contract/package-name';
 import { Findings } from '../findings.ts';
 import { readJsonFile } from '../json/read.ts';
 import { isObject } from '../json/value.ts';
@@ -29,7 +30,8 @@ function objectOf(files: ReadonlyMap<string, Uint8Array>, file: string): { [key:
 const nodeId = (value: Json | undefined): string | undefined =>
   typeof value === 'string' && idPatterns.node.test(value) ? value : undefined;
 
+/** A name that is none, such as `../other`, names no other node. */
 const unscoped = (name: Json | undefined): Json | undefined =>
-  typeof name === 'string' ? name.slice(name.indexOf('/') + 1) : undefined;
+  typeof name === 'string' && registryName.test(name) ? name.slice(name.indexOf('/') + 1) : undefined;
 
 const isTitle = (text: string): boolean => text.length >= 1 && text.length <= 120;

@@ -210,6 +210,10 @@ describe('what a package calls itself', () => {
 
   it.each([
     ['no version', { 'package.json': JSON.stringify({ ...goodPackageJson, version: undefined }) }],
+    [
+      'a name that leads out',
+      { 'node.json': '{}', 'package.json': JSON.stringify({ ...goodPackageJson, name: '../sample-node' }) },
+    ],
     ['no package.json', { 'package.json': null }],
     ['no name at all', { 'node.json': '{}', 'package.json': JSON.stringify({ ...goodPackageJson, name: '../x' }) }],
   ])('is not known with %s', async (_name, files) => {
