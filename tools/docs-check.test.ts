@@ -23,7 +23,6 @@ const clean: { [path: string]: string } = {
   'packages/contract/package.json': '{}',
   'packages/contract/src/error-catalogue.ts': '',
   'packages/contract/src/routes.ts': '',
-  'packages/contract/src/routes.ts': '',
   'README.md':
     '# Title\n\n[walk](ARCHITECTURE.md#the-walk) [web](https://example.com/x) `packages/contract`\n\n```sh\nnpm run demo\nnpm test\n```\n',
   'ARCHITECTURE.md': '# Walk\n\n## The walk\n\n| folder | stage |\n|---|---|\n| `packages/contract` | all |\n',
