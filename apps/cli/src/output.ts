@@ -1,5 +1,13 @@
 import { styleText } from 'node:util';
-import { type ErrorData, type Finding, formatDuration, type Json, type PhasesMs, type Place } from '@glovebox/contract';
+import {
+  type ErrorData,
+  type Finding,
+  formatDuration,
+  type Json,
+  type PhasesMs,
+  type Place,
+  type ReportFinding,
+} from '@glovebox/contract';
 import type { JsonMode } from './args.ts';
 
 type Style = Parameters<typeof styleText>[0];
@@ -141,13 +149,15 @@ export function paint(style: Style, text: string, stream: NodeJS.WriteStream = p
 }
 
 export function errorText(error: ErrorData): string {
-  const findings = (error.details as { findings?: Finding[] } | undefined)?.findings ?? [];
+  const findings = (error.details as { findings?: AnyFinding[] } | undefined)?.findings ?? [];
   const label = paint(['red', 'bold'], 'error', process.stderr);
   const lines = [`${label} ${error.code}: ${indented(error.message, '  ')}`];
-  if (findings.length > 1) {
+  const [first] = findings;
+  // One that says what the error says lends it its place.
+  if (findings.length > 1 || (first !== undefined && first.message !== error.message)) {
     for (const finding of findings) lines.push(`  ${findingText(finding)}`);
   } else {
-    const place = error.place ?? findings[0]?.place;
+    const place = error.place ?? (first && placeOf(first));
     const at = place ? placeText(place).trim() : '';
     if (at !== '') lines.push(`  at ${at}`);
   }
@@ -155,8 +165,23 @@ export function errorText(error: ErrorData): string {
   return lines.join('\n');
 }
 
-export function findingText({ place, severity, message, rule }: Finding): string {
-  return `${severity === 'error' ? '' : `${severity} `}${placeText(place)}${indented(message, '    ')} (${rule})`;
+/** As checks tell it, or as it stands in a report. */
+type AnyFinding = Finding | ReportFinding;
+
+export function findingText(finding: AnyFinding): string {
+  const { severity, message, rule } = finding;
+  return `${severity === 'error' ? '' : `${severity} `}${placeText(placeOf(finding))}${indented(message, '    ')} (${rule})`;
+}
+
+export function placeOf(finding: AnyFinding): Place {
+  if ('place' in finding) return finding.place;
+  const { file, path, line, column } = finding;
+  return {
+    ...(file === null ? {} : { file }),
+    ...(path === null ? {} : { path }),
+    ...(line === null ? {} : { line }),
+    ...(column === null ? {} : { column }),
+  };
 }
 
 /** `file:line:column /json/pointer ` as far as known, with a blank at its end where there is anything. */

@@ -1,5 +1,5 @@
 import type { CheckResult, ReportFinding } from '@glovebox/contract';
-import { indented, paint, placeText } from './output.ts';
+import { indented, paint, placeOf, placeText } from './output.ts';
 
 const styles = { error: 'red', warning: 'yellow', notice: 'cyan' } as const;
 
@@ -8,13 +8,9 @@ export function findingsText(findings: readonly ReportFinding[]): string {
   return findings.map(findingLines).join('\n');
 }
 
-function findingLines({ severity, file, path, line, column, message, rule, hint, fix }: ReportFinding): string {
-  const place = placeText({
-    ...(file === null ? {} : { file }),
-    ...(path === null ? {} : { path }),
-    ...(line === null ? {} : { line }),
-    ...(column === null ? {} : { column }),
-  });
+function findingLines(finding: ReportFinding): string {
+  const { severity, message, rule, hint, fix } = finding;
+  const place = placeText(placeOf(finding));
   return [
     `${paint(styles[severity], severity)} ${place}${indented(message, '    ')} (${rule})`,
     `  ${paint('cyan', 'hint')}: ${indented(hint, '    ')}`,

@@ -61,7 +61,7 @@ export async function validateDirectory(
       windUp,
     });
     for await (const event of events) {
-      if (event.event === 'step') output.progress(event.detail ?? event.step);
+      if (event.event === 'step') output.progress(event.detail ?? 'making the images');
       else if (event.event === 'check-began') {
         checklist.began(event.id);
         output.event(event);
