@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { GloveboxError } from '@glovebox/contract';
-import { type CheckEvent, type Engine, putDraft, validateDraft } from '@glovebox/engine';
+import { type CheckEvent, type Engine, publishRelease, putDraft, validateDraft } from '@glovebox/engine';
 import { readSnapshotDir } from '@glovebox/validate';
 import { describe, expect, it } from 'vitest';
 import { useEngine } from '../support/use-engine.ts';
@@ -17,6 +17,9 @@ const fresh = (mark: string, files: { [path: string]: string | null } = {}) =>
   goodPackage({ 'src/add.ts': `// ${mark}\nexport const add = (a: number, b: number): number => a + b;\n`, ...files });
 
 const stateOf = async (): Promise<string | undefined> => (await engine().engine.drafts.get(project, id))?.draft.state;
+
+const packageOf = (version: string): string =>
+  JSON.stringify({ name: id, version, license: 'Apache-2.0', private: true, type: 'module' });
 
 const codes = (error: unknown): string => (error instanceof GloveboxError ? error.code : String(error));
 
@@ -82,6 +85,48 @@ describe('a validation that goes on', () => {
       'cancelled',
     ]);
     expect(engine().boots.length).toBe(before);
+  });
+});
+
+describe('what a validation tells of the draft', () => {
+  const next = () => fresh('told next', { 'package.json': packageOf('1.1.0') });
+  /** The same engine, in which another revision is put as soon as that transition is done. */
+  const overtaken = (transition: 'beginValidation' | 'endValidation' | 'abandonValidation'): Engine => {
+    const { drafts } = engine().engine;
+    const step = drafts[transition] as (...args: unknown[]) => Promise<unknown>;
+    const andPut = async (...args: unknown[]): Promise<unknown> => {
+      const outcome = await step(...args);
+      await putFiles(engine().engine, next());
+      return outcome;
+    };
+    return { ...engine().engine, drafts: { ...drafts, [transition]: andPut } };
+  };
+  const overtaking = async () => (await engine().engine.drafts.get(project, id))?.draft;
+
+  it('is what that validation came to, although another revision is put at once', async () => {
+    const { revision } = await putFiles(engine().engine, fresh('told'));
+    const request = { project, id, revision, actor };
+    const ended = await validateDraft(overtaken('endValidation'), request);
+    expect(ended.draft).toMatchObject({ state: 'passed', revision, artifact: ended.artifact, version: '1.0.0' });
+    expect(await overtaking()).toMatchObject({ state: 'draft', version: '1.1.0' });
+
+    await putFiles(engine().engine, fresh('told'));
+    const stopped = await validateDraft(overtaken('abandonValidation'), request, {}, AbortSignal.abort());
+    expect(stopped.draft).toMatchObject({ state: 'draft', revision });
+    expect(await overtaking()).toMatchObject({ version: '1.1.0' });
+  });
+
+  it('is the report of a release, or that another revision is there by now', async () => {
+    const { revision } = await putFiles(
+      engine().engine,
+      fresh('told released', { 'package.json': packageOf('1.0.9') }),
+    );
+    const request = { project, id, revision, actor };
+    await validateDraft(engine().engine, request);
+    await publishRelease(engine().engine, request);
+    expect((await validateDraft(engine().engine, request)).report).toMatchObject({ revision, valid: true });
+    const late = validateDraft(overtaken('beginValidation'), request).catch(codes);
+    expect(await late).toBe('DRAFT_STALE');
   });
 });
 

@@ -207,7 +207,21 @@ describe('a draft', () => {
     ])
       await expect(wrong).rejects.toMatchObject({ code: 'INTERNAL' });
     expect(allRows(path)).toBe(before);
-    expect(await end()).toBe('ended');
+    expect(await end()).toMatchObject({ kind: 'ended' });
+  });
+
+  it('is given back as the end of its validation left it', async () => {
+    const draft = makeDraft();
+    await bringTo(store, draft, 'validating');
+    const event = { ...eventOf(draft, 'draft.validation-ended'), actor: 'who ended it' };
+    const end = { validation: holder(draft), atMs: atMs + 1, report: reportOf(draft, true), result: passedOf(draft) };
+    const ended = await store.drafts.endValidation(end, event);
+    expect(ended).toMatchObject({ draft: { state: 'passed', updatedBy: 'who ended it' } });
+    expect(ended).toEqual({ kind: 'ended', draft: (await store.drafts.get('default', draft.id))?.draft });
+    await steps.begin(store, draft, 'again');
+    const abandoned = await store.drafts.abandonValidation('again', eventOf(draft, 'draft.validation-abandoned'));
+    expect(abandoned).toMatchObject({ draft: { state: 'draft', artifact: null } });
+    expect(abandoned).toEqual({ kind: 'abandoned', draft: (await store.drafts.get('default', draft.id))?.draft });
   });
 
   it('is not the draft of the same node in another project', async () => {
@@ -310,7 +324,7 @@ describe('recovery', () => {
       ]);
       return true;
     }, atMs);
-    expect(await handedOver).toEqual(['abandoned', 'begun']);
+    expect(await handedOver).toMatchObject([{ kind: 'abandoned' }, 'begun']);
     expect(recovered).toEqual([]);
     expect(await stateOf(ofDead)).toBe('validating');
     await second.close();

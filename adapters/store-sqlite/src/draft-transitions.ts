@@ -44,7 +44,7 @@ export function putDraft(
     appendAudit(sql, event);
     return {
       kind: now === undefined ? 'created' : 'replaced',
-      draft: draftOf(readDraftRow(sql, draft.project, draft.id) as DraftRow),
+      draft: draftNow(sql, draft),
     };
   });
 }
@@ -83,10 +83,14 @@ export function beginValidation(
 const heldByNobody =
   'validation = NULL, owner_instance = NULL, owner_boot_id = NULL, owner_pid = NULL, owner_start_ticks = NULL';
 
-export function endValidation(sql: Statements, end: End, event: AuditEvent): 'ended' | 'stale' {
+export function endValidation(
+  sql: Statements,
+  end: End,
+  event: AuditEvent,
+): { kind: 'ended'; draft: Draft } | { kind: 'stale' } {
   return sql.write(() => {
     const held = readHeldDraft(sql, end.validation);
-    if (held === undefined) return 'stale';
+    if (held === undefined) return { kind: 'stale' };
     requireReportOf(held, end);
     sql.run(
       `UPDATE drafts SET state = ?, ${heldByNobody}, artifact = ?, image = ?, permissions = ?, report_json = ?,
@@ -101,15 +105,20 @@ export function endValidation(sql: Statements, end: End, event: AuditEvent): 'en
       end.validation,
     );
     appendAudit(sql, event);
-    return 'ended';
+    return { kind: 'ended', draft: draftNow(sql, held) };
   });
 }
 
-export function abandonValidation(sql: Statements, validation: string, event: AuditEvent): 'abandoned' | 'stale' {
+export function abandonValidation(
+  sql: Statements,
+  validation: string,
+  event: AuditEvent,
+): { kind: 'abandoned'; draft: Draft } | { kind: 'stale' } {
   return sql.write(() => {
-    if (readHeldDraft(sql, validation) === undefined) return 'stale';
+    const held = readHeldDraft(sql, validation);
+    if (held === undefined) return { kind: 'stale' };
     backToDraft(sql, validation, event);
-    return 'abandoned';
+    return { kind: 'abandoned', draft: draftNow(sql, held) };
   });
 }
 
@@ -160,6 +169,10 @@ export function recoverValidations(sql: Statements, dead: OpenValidation[], atMs
     return recovered;
   });
 }
+
+/** Of a draft that is there. */
+const draftNow = (sql: Statements, { project, id }: { project: string; id: string }): Draft =>
+  draftOf(readDraftRow(sql, project, id) as DraftRow);
 
 function backToDraft(sql: Statements, validation: string, event: AuditEvent): void {
   sql.run(

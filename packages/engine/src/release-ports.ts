@@ -27,13 +27,19 @@ export interface DraftStore {
     begin: { project: string; id: string; revision: string; validation: string; owner: OwnerRef; atMs: number },
     event: AuditEvent,
   ): Promise<'begun' | 'busy' | 'stale' | 'released' | 'absent'>;
-  /** validating → passed (with an artifact) or failed (without). `stale`: that validation does not hold the draft any more. */
+  /**
+   * validating → passed (with an artifact) or failed (without). `stale`: that validation does not hold the draft any more.
+   * @returns the draft as this left it, whatever becomes of it at once.
+   */
   endValidation(
     end: { validation: string; atMs: number; report: Report; result: PassedValidation | null },
     event: AuditEvent,
-  ): Promise<'ended' | 'stale'>;
-  /** validating → draft, for whoever gave up before a verdict. */
-  abandonValidation(validation: string, event: AuditEvent): Promise<'abandoned' | 'stale'>;
+  ): Promise<{ kind: 'ended'; draft: Draft } | { kind: 'stale' }>;
+  /** validating → draft, for whoever gave up before a verdict. @returns as endValidation does. */
+  abandonValidation(
+    validation: string,
+    event: AuditEvent,
+  ): Promise<{ kind: 'abandoned'; draft: Draft } | { kind: 'stale' }>;
   /** validating → draft, where the owner is dead by positive observation. @returns `project/id` of each. */
   recoverValidations(isDead: (owner: OwnerRef) => boolean, atMs: number): Promise<string[]>;
 }

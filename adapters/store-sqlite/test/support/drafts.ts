@@ -60,13 +60,15 @@ export const steps = {
       { project: draft.project, id: draft.id, revision: draft.revision, validation, owner: by, atMs },
       eventOf(draft, 'draft.validation-began'),
     ),
-  end: ({ drafts }: Store, draft: PutDraft, validation: string, result: PassedValidation | null) =>
-    drafts.endValidation(
-      { validation, atMs, report: reportOf(draft, result !== null), result },
-      eventOf(draft, 'draft.validation-ended'),
-    ),
-  abandon: ({ drafts }: Store, draft: PutDraft, validation: string) =>
-    drafts.abandonValidation(validation, eventOf(draft, 'draft.validation-abandoned')),
+  end: async ({ drafts }: Store, draft: PutDraft, validation: string, result: PassedValidation | null) =>
+    (
+      await drafts.endValidation(
+        { validation, atMs, report: reportOf(draft, result !== null), result },
+        eventOf(draft, 'draft.validation-ended'),
+      )
+    ).kind,
+  abandon: async ({ drafts }: Store, draft: PutDraft, validation: string) =>
+    (await drafts.abandonValidation(validation, eventOf(draft, 'draft.validation-abandoned'))).kind,
   publish: ({ releases }: Store, draft: PutDraft, passed = passedOf(draft)) =>
     releases.publish(
       { project: draft.project, id: draft.id, revision: draft.revision, passed, publishedBy: 'local:uid=8', atMs },

@@ -32,7 +32,7 @@ export interface ValidationEvents {
 }
 
 export interface Validated {
-  /** As it is now: `passed`, `failed`, or `draft` when the checks came to no verdict. */
+  /** As the validation left it: `passed`, `failed`, or `draft` when the checks came to no verdict. */
   draft: Draft;
   report: Report;
   /** Digest of the artifact; null unless the draft has passed. */
@@ -72,8 +72,7 @@ export async function validateDraft(
     const report = reportOf(draft, checklist, toolchainText([runtime, builder]));
     const verdict = verdictOf(checklist);
     if (verdict === 'none') {
-      await validation.abandon();
-      return { draft: (await validation.record()).draft, report, artifact: null };
+      return { draft: await validation.abandon(), report, artifact: null };
     }
     const passed =
       verdict === 'passed' && checked !== undefined
@@ -85,8 +84,7 @@ export async function validateDraft(
             image: images.runtime,
           })
         : null;
-    await validation.end(report, passed);
-    return { draft: (await validation.record()).draft, report, artifact: passed?.artifact ?? null };
+    return { draft: await validation.end(report, passed), report, artifact: passed?.artifact ?? null };
   } catch (error) {
     // What failed first is told.
     await validation.abandon().catch(() => undefined);
@@ -133,23 +131,29 @@ class Validation {
     }
   }
 
-  async end(report: Report, result: PassedValidation | null): Promise<void> {
+  /** @returns the draft as this left it. */
+  async end(report: Report, result: PassedValidation | null): Promise<Draft> {
     const ended = await this.#engine.drafts.endValidation(
       { validation: this.#id, atMs: this.#engine.now(), report, result },
       this.#event('draft.validation-ended', { valid: result !== null, artifact: result?.artifact ?? null }),
     );
-    if (ended === 'stale') throw stale(this.#request.project, this.#request.id);
+    if (ended.kind === 'stale') throw stale(this.#request.project, this.#request.id);
+    return ended.draft;
   }
 
-  async abandon(): Promise<void> {
-    await this.#engine.drafts.abandonValidation(this.#id, this.#event('draft.validation-abandoned', {}));
+  /** @returns the draft as this left it. */
+  async abandon(): Promise<Draft> {
+    const event = this.#event('draft.validation-abandoned', {});
+    const abandoned = await this.#engine.drafts.abandonValidation(this.#id, event);
+    return abandoned.kind === 'stale' ? (await this.record()).draft : abandoned.draft;
   }
 
-  /** The draft as it is now. */
+  /** The draft as it is now, at the revision that this is about. */
   async record(): Promise<DraftRecord> {
     const { project, id } = this.#request;
     const record = await this.#engine.drafts.get(project, id);
     if (record === undefined) throw absent(project, id);
+    if (record.draft.revision !== this.#revision) throw stale(project, id);
     return record;
   }
 
