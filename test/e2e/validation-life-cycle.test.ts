@@ -88,6 +88,35 @@ describe('a validation that goes on', () => {
   });
 });
 
+describe('a validation of which the store cannot be told how it ended', () => {
+  const mute = (): Engine => {
+    const full = () => Promise.reject(new GloveboxError('DISK_FULL'));
+    return { ...engine().engine, drafts: { ...engine().engine.drafts, endValidation: full, abandonValidation: full } };
+  };
+
+  it('holds its draft only until another one begins, once the store can be written', async () => {
+    const { revision } = await putFiles(engine().engine, fresh('mute'));
+    const request = { project, id, revision, actor };
+    await expect(validateDraft(mute(), request)).rejects.toMatchObject({ code: 'DISK_FULL' });
+    expect(await stateOf()).toBe('validating');
+    await expect(validateDraft(mute(), request)).rejects.toMatchObject({ code: 'DISK_FULL' });
+    expect((await validateDraft(engine().engine, request)).draft.state).toBe('passed');
+    const abandoned = await engine().engine.audit.list({ limit: 100, action: 'draft.validation-abandoned' });
+    expect(abandoned.at(-1)).toMatchObject({ actor, subject: `${project}/${id}`, details: { revision } });
+  });
+
+  it('does not keep another revision out either', async () => {
+    const { revision } = await putFiles(engine().engine, fresh('mute'));
+    const stopped = validateDraft(mute(), { project, id, revision, actor }, {}, AbortSignal.abort());
+    await expect(stopped).rejects.toMatchObject({ code: 'DISK_FULL' });
+    await expect(putDraft(mute(), { project, actor, files: fresh('mute, next') })).rejects.toMatchObject({
+      code: 'DISK_FULL',
+    });
+    const put = await putDraft(engine().engine, { project, actor, files: fresh('mute, next') });
+    expect([put.kind, put.draft.state]).toEqual(['replaced', 'draft']);
+  });
+});
+
 describe('what a validation tells of the draft', () => {
   const next = () => fresh('told next', { 'package.json': packageOf('1.1.0') });
   /** The same engine, in which another revision is put as soon as that transition is done. */

@@ -3,6 +3,7 @@ import { artifactLimits, type Draft, GloveboxError, packageRevision } from '@glo
 import { gatherSnapshot, readPackageFiles, type StaticFinding } from '@glovebox/validate';
 import type { Engine } from '../engine.ts';
 import { fromFindings } from '../finding-error.ts';
+import { freeDraft } from './stuck-validations.ts';
 
 /** The parts of an engine that registering takes. */
 export type DraftRegistration = Pick<Engine, 'drafts' | 'blobs' | 'packages' | 'now'>;
@@ -44,17 +45,20 @@ export async function putDraft(engine: DraftRegistration, request: PutDraftReque
   if (request.id !== undefined && request.id !== id) throw otherNode(id, request.id);
   const revision = packageRevision(files);
   const stored = await engine.blobs.put(whole(encodeSnapshot(files)), artifactLimits.sourceBytes);
-  const outcome = await engine.drafts.put(
-    { project, ...identity, revision, snapshot: stored.digest },
-    {
-      atMs: engine.now(),
-      actor,
-      project,
-      action: 'draft.put',
-      subject: `${project}/${id}`,
-      details: { revision, version },
-    },
-  );
+  const put = (): ReturnType<Engine['drafts']['put']> =>
+    engine.drafts.put(
+      { project, ...identity, revision, snapshot: stored.digest },
+      {
+        atMs: engine.now(),
+        actor,
+        project,
+        action: 'draft.put',
+        subject: `${project}/${id}`,
+        details: { revision, version },
+      },
+    );
+  let outcome = await put();
+  if (outcome.kind === 'busy' && (await freeDraft(engine, { project, id }))) outcome = await put();
   switch (outcome.kind) {
     case 'busy':
       throw new GloveboxError('DRAFT_BUSY', { message: `Another revision of ${project}/${id} is being validated.` });

@@ -14,6 +14,7 @@ import { keepArtifact } from './keep-artifact.ts';
 import { loadDraftFiles } from './load-draft.ts';
 import { reportOf, verdictOf } from './report.ts';
 import { runChecks } from './run-checks.ts';
+import { freeDraft, giveUp } from './stuck-validations.ts';
 import { toolchainText } from './toolchain.ts';
 
 export interface ValidateRequest {
@@ -43,8 +44,9 @@ export interface Validated {
  * Validate a draft: perform every check over the bytes that were registered, and make the artifact when all pass. One
  * validation of a draft at a time. What a release has been made of is not validated again: its report stands.
  *
- * A check that could not be done, or an aborted signal, leaves no verdict: the draft is a draft again. So does an error; no
- * way out of here leaves it `validating` but the death of the process, which recoverValidations sees to.
+ * A check that could not be done, or an aborted signal, leaves no verdict: the draft is a draft again. So does an error.
+ * Where the store can be told of no end, the next one who puts or validates the draft frees it; where the process dies,
+ * recoverValidations does.
  *
  * @throws GloveboxError `NOT_FOUND`, `DRAFT_BUSY`, `DRAFT_STALE`, `IMAGE_MISSING`, and what stores may lack. What is wrong
  *   with the package is in the report.
@@ -86,8 +88,7 @@ export async function validateDraft(
         : null;
     return { draft: await validation.end(report, passed), report, artifact: passed?.artifact ?? null };
   } catch (error) {
-    // What failed first is told.
-    await validation.abandon().catch(() => undefined);
+    await validation.giveUp();
     throw error;
   }
 }
@@ -114,11 +115,8 @@ class Validation {
 
   async begin(): Promise<'begun' | 'released'> {
     const { project, id } = this.#request;
-    const owner = ownIdentity(this.#engine.signer.instance);
-    const begun = await this.#engine.drafts.beginValidation(
-      { project, id, revision: this.#revision, validation: this.#id, owner, atMs: this.#startedAtMs },
-      this.#event('draft.validation-began', {}),
-    );
+    let begun = await this.#tryToBegin();
+    if (begun === 'busy' && (await freeDraft(this.#engine, { project, id }))) begun = await this.#tryToBegin();
     switch (begun) {
       case 'busy':
         throw new GloveboxError('DRAFT_BUSY', { message: `The draft ${project}/${id} is being validated.` });
@@ -129,6 +127,15 @@ class Validation {
       default:
         return begun;
     }
+  }
+
+  #tryToBegin(): ReturnType<Engine['drafts']['beginValidation']> {
+    const { project, id } = this.#request;
+    const owner = ownIdentity(this.#engine.signer.instance);
+    return this.#engine.drafts.beginValidation(
+      { project, id, revision: this.#revision, validation: this.#id, owner, atMs: this.#startedAtMs },
+      this.#event('draft.validation-began', {}),
+    );
   }
 
   /** @returns the draft as this left it. */
@@ -146,6 +153,11 @@ class Validation {
     const event = this.#event('draft.validation-abandoned', {});
     const abandoned = await this.#engine.drafts.abandonValidation(this.#id, event);
     return abandoned.kind === 'stale' ? (await this.record()).draft : abandoned.draft;
+  }
+
+  /** Whatever comes of it: what failed first is told. */
+  giveUp(): Promise<void> {
+    return giveUp(this.#engine, this.#id, this.#event('draft.validation-abandoned', {}));
   }
 
   /** The draft as it is now, at the revision that this is about. */
