@@ -17,6 +17,7 @@ export {
   type StatementKind,
   type TrustedKeys,
 } from './check-statement.ts';
+export { signCheckpoint } from './checkpoints.ts';
 export { compareReceipt, type RecordedAttempt } from './compare-receipt.ts';
 export { type ArtifactParts, type ComposedArtifact, composeArtifact } from './compose-artifact.ts';
 export { sha256Of } from './digest.ts';
@@ -35,6 +36,6 @@ export { type SignedStatement, type StatementSigner, signStatement } from './sig
 export { decodeSnapshot, encodeSnapshot } from './snapshot.ts';
 export { tarEnd, tarHeader, tarPadding } from './tar.ts';
 export { type ArtifactVerification, verifyArtifact } from './verify-artifact.ts';
-export { type AuditVerification, signCheckpoint, verifyAudit } from './verify-audit.ts';
+export { type AuditVerification, verifyAudit } from './verify-audit.ts';
 export { verifyAuditExport } from './verify-audit-export.ts';
 export { type Verification, verifyReceipt } from './verify-receipt.ts';

@@ -153,6 +153,23 @@ describe('checkpoints', () => {
     });
   });
 
+  it('cost no more than their text where one is there many times, and each copy still has to be of its row', async () => {
+    const many = Array<AuditCheckpoint>(40_000).fill(checkpoints[0] as AuditCheckpoint);
+    expect(await verifyAudit(entries, many, { keys })).toMatchObject({ ok: true, signedUpTo: 4 });
+    const moved = { ...checkpoints[0], seq: 3 };
+    expect(await verifyAudit(entries, [...many, moved], { keys })).toMatchObject({
+      ok: false,
+      error: { code: 'AUDIT_BROKEN', place: { path: '/checkpoints/40000' } },
+    });
+  }, 8000);
+
+  it('over one entry must all be over that one', async () => {
+    const rewritten = chain(6, 1, 'forger');
+    const given = [await checkpointAt(4), await checkpointAt(4, key, rewritten)];
+    expect(await verifyAudit(entries, given, { keys })).toMatchObject(broken(4));
+    expect(await verifyAudit(entries, given.toReversed(), { keys })).toMatchObject(broken(4));
+  });
+
   it('are not made for a hash that is none', async () => {
     await expect(signCheckpoint({ seq: 1, hash: 'x' }, 0, key.signer)).rejects.toMatchObject({ code: 'INTERNAL' });
   });
