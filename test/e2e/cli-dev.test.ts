@@ -182,6 +182,20 @@ describe('glovebox node dev', () => {
     expect(cli().residue()).toEqual([]);
   });
 
+  it('ends where the host has no watch left, with nothing going on', async () => {
+    write('unwatched');
+    const through = ['unshare', '--user', '--map-root-user', 'sh', '-ec'];
+    const without = 'echo 0 > /proc/sys/user/max_inotify_instances; exec "$@"';
+    const ran = await cli().run(['node', 'dev', 'unwatched', '--json=lines'], { through: [...through, without, 'sh'] });
+    const last = JSON.parse(ran.stdout.trimEnd().split('\n').at(-1) ?? '');
+    expect({ code: ran.code, stderr: ran.stderr, last }).toMatchObject({
+      code: 3,
+      stderr: '',
+      last: { event: 'error', error: { code: 'HOST_UNSUPPORTED', hint: expect.stringContaining('inotify') } },
+    });
+    expect(cli().residue()).toEqual([]);
+  });
+
   it('wants live events or none, a fixture, and takes the one that is named', async () => {
     write('chosen', {
       'fixtures/second.json': '{ "input": { "a": 5, "b": 6 }, "expect": { "output": { "sum": 11 } } }',

@@ -248,6 +248,7 @@ describe('glovebox audit', () => {
     expect((await list('--after', '3', '--limit', '2')).map(({ seq }) => seq)).toEqual([4, 5]);
     expect(await list('--subject', 'default/no-such-thing')).toEqual([]);
     const text = await run('audit', 'list', '--limit', '2');
+    expect(text.stderr).toBe('There may be more: glovebox audit list --after 2\n');
     expect(text.stdout).toMatch(/^no +at \(UTC\) +action +subject +actor\n +1 {2}\d{4}-\d\d-\d\d /);
     for (const wrong of [
       ['--limit', '0'],

@@ -1,5 +1,6 @@
 import { type FSWatcher, readdirSync, watch } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
+import { GloveboxError } from '@glovebox/contract';
 
 /** What tools make at the root of a package; a change of it changes nothing of the node. */
 const made: ReadonlySet<string> = new Set(['node_modules', 'dist']);
@@ -14,6 +15,8 @@ const isAside = (name: string): boolean => name.startsWith('.') || name.endsWith
 /**
  * Tell of changes below a package directory, until the signal is aborted: once for each burst of them. Changes that come
  * while nobody waits are told at the next wait. A directory that is removed is a change too, and the last one.
+ *
+ * @throws GloveboxError `HOST_UNSUPPORTED` where the host has no watch left.
  */
 export async function* changesOf(dir: string, signal: AbortSignal): AsyncGenerator<void> {
   const aborted = new Promise<'aborted'>((resolve) => {
@@ -86,8 +89,16 @@ class WatchedTree {
       watcher.on('error', () => this.#forget(dir));
       this.#watchers.set(dir, watcher);
       return true;
-    } catch {
-      return false;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      // It went while it was looked at, which its own directory tells.
+      if (code === 'ENOENT' || code === 'ENOTDIR') return false;
+      throw new GloveboxError('HOST_UNSUPPORTED', {
+        message: `${dir} cannot be watched: ${code}.`,
+        hint: 'End other watchers, or raise fs.inotify.max_user_instances and fs.inotify.max_user_watches.',
+        place: { file: dir },
+        cause: error,
+      });
     }
   }
 

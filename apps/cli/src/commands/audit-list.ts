@@ -38,6 +38,8 @@ export async function run({ args, output }: CommandContext): Promise<number> {
       ]);
       return table(['no', 'at (UTC)', 'action', 'subject', 'actor'], rows, ['no']);
     });
+    if (entries.length === limit)
+      output.progress(`There may be more: glovebox audit list --after ${entries.at(-1)?.seq}`);
     return 0;
   } finally {
     await close();

@@ -24,15 +24,15 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
   const pkg: DevPackage = { project: projectOf(args), dir, config, fixture };
   const interrupt = windUp();
   const { client, close } = await openApi(config);
+  let round = new AbortController();
+  const begin = (trigger: 'start' | 'change'): Promise<void> => {
+    round = new AbortController();
+    output.event({ event: 'round', trigger });
+    const signal = AbortSignal.any([interrupt, round.signal]);
+    return devRound(client, pkg, output, eventsOf(output, fixture, performance.now()), signal);
+  };
+  let going = begin('start');
   try {
-    let round = new AbortController();
-    const begin = (trigger: 'start' | 'change'): Promise<void> => {
-      round = new AbortController();
-      output.event({ event: 'round', trigger });
-      const signal = AbortSignal.any([interrupt, round.signal]);
-      return devRound(client, pkg, output, eventsOf(output, fixture, performance.now()), signal);
-    };
-    let going = begin('start');
     for await (const _change of changesOf(dir, interrupt)) {
       // What goes on is about bytes that are no more.
       round.abort('the package changed');
@@ -40,9 +40,10 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
       await requireDirectory(dir);
       going = begin('change');
     }
-    await going;
     return exitInterrupted;
   } finally {
+    round.abort('it ends');
+    await going;
     await close();
   }
 }

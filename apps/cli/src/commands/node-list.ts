@@ -1,3 +1,5 @@
+import type { Client } from '@glovebox/client';
+import type { NodeSummaryView } from '@glovebox/contract/routes';
 import type { CommandContext } from '../commands.ts';
 import { loadConfig } from '../config.ts';
 import { openApi } from '../local-api.ts';
@@ -7,8 +9,7 @@ import { projectOf } from '../project.ts';
 export async function run({ args, output }: CommandContext): Promise<number> {
   const { client, close } = await openApi(await loadConfig(args.global.dataDir));
   try {
-    const params = { project: projectOf(args) };
-    const { nodes } = await client.call('nodes.list', { params, query: { limit: 200 } });
+    const nodes = await allNodes(client, projectOf(args));
     output.result({ nodes }, () => {
       if (nodes.length === 0) return 'No nodes. Begin with glovebox node new, then glovebox node publish.';
       const rows = nodes.map(({ id, title, draft, releases }) => {
@@ -28,3 +29,17 @@ export async function run({ args, output }: CommandContext): Promise<number> {
     await close();
   }
 }
+
+/** Page by page, as many as there are. */
+async function allNodes(client: Client, project: string): Promise<NodeSummaryView[]> {
+  const all: NodeSummaryView[] = [];
+  for (;;) {
+    const last = all.at(-1)?.id;
+    const query = { limit: pageSize, ...(last === undefined ? {} : { after: last }) };
+    const { nodes } = await client.call('nodes.list', { params: { project }, query });
+    all.push(...nodes);
+    if (nodes.length < pageSize) return all;
+  }
+}
+
+const pageSize = 200;
