@@ -6,7 +6,7 @@ import { onDisk } from './disk-errors.ts';
 import { exportLayout } from './export-layout.ts';
 import { createIndexReader, findArtifact, updateLayoutIndex, withReferrers } from './layout-index.ts';
 import { asReferrer, describeArtifact, type Referrer } from './referrer.ts';
-import { inTurn } from './turn.ts';
+import { openTurns } from './turn.ts';
 
 /**
  * Artifacts as an OCI image layout, files of mode 0600 in directories of mode 0700. Several processes may use one
@@ -18,6 +18,7 @@ import { inTurn } from './turn.ts';
 export function createArtifactStore(dir: string): ArtifactStore {
   const paths = layoutPaths(dir);
   const currentIndex = createIndexReader(paths);
+  const inTurn = openTurns(paths.claims);
   const readAny = readBlob(paths);
   /** Of what the index leads to: it is not absent but lost. */
   const read: ReadBlob = async (digest, maxBytes) => {
@@ -45,7 +46,7 @@ export function createArtifactStore(dir: string): ArtifactStore {
   }
 
   const changeIndex = (change: Parameters<typeof updateLayoutIndex>[1]): Promise<void> =>
-    inTurn(paths.claims, () => updateLayoutIndex(paths, change));
+    inTurn(() => updateLayoutIndex(paths, change));
 
   return {
     async put(artifact) {

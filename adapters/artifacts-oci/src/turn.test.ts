@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stagedName } from '@glovebox/engine/staging';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { inTurn } from './turn.ts';
+import { openTurns } from './turn.ts';
 
 let claims: string;
 beforeEach(() => {
@@ -14,48 +14,68 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(claims, { recursive: true, force: true }));
 
-it('lets one after the other in, also within one process, and leaves nothing', async () => {
+it.each([
+  ['that one opened, in their order', 1],
+  ['of which each opened its own', 60],
+])('lets one of sixty in after the other, %s, and leaves nothing', async (_who, openers) => {
   let inside = 0;
   let most = 0;
-  const turns = Array.from({ length: 12 }, (_, i) =>
-    inTurn(claims, async () => {
-      most = Math.max(most, ++inside);
-      await sleep(1);
-      inside--;
-      return i;
-    }),
+  const order: number[] = [];
+  const turns = Array.from({ length: openers }, () => openTurns(claims, 30_000));
+  await Promise.all(
+    Array.from({ length: 60 }, (_, i) =>
+      turns[i % openers]?.(async () => {
+        most = Math.max(most, ++inside);
+        await sleep(2);
+        inside--;
+        order.push(i);
+      }),
+    ),
   );
-  expect(await Promise.all(turns)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+  const all = Array.from({ length: 60 }, (_, i) => i);
+  expect(openers === 1 ? order : order.toSorted((a, b) => a - b)).toEqual(all);
   expect(most).toBe(1);
   expect(readdirSync(claims)).toEqual([]);
 });
 
 it('passes on what goes wrong inside, and lets the next in', async () => {
-  await expect(inTurn(claims, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
-  expect(await inTurn(claims, async () => 'next')).toBe('next');
+  const inTurn = openTurns(claims);
+  const [failed, next] = [inTurn(() => Promise.reject(new Error('no'))), inTurn(async () => 'next')];
+  await expect(failed).rejects.toThrow('no');
+  expect(await next).toBe('next');
+  expect(await openTurns(claims)(async () => 'other')).toBe('other');
 });
 
 it('waits for a process that lives, not for one that is dead', async () => {
   const program = `
-    import { inTurn } from ${JSON.stringify(join(import.meta.dirname, 'turn.ts'))};
-    await inTurn(process.argv[1], () => { console.log('in'); return new Promise(() => setInterval(() => {}, 1000)); });`;
+    import { openTurns } from ${JSON.stringify(join(import.meta.dirname, 'turn.ts'))};
+    await openTurns(process.argv[1])(() => { console.log('in'); return new Promise(() => setInterval(() => {}, 1000)); });`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', program, claims], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   try {
     await once(child.stdout, 'data');
-    const tried = inTurn(claims, async () => 'in', 200);
-    await expect(tried).rejects.toMatchObject({ code: 'STORE_BUSY' });
+    const tried = openTurns(claims, 200)(async () => 'in');
+    // It lives, so nothing is to be removed.
+    await expect(tried).rejects.toMatchObject({ code: 'STORE_BUSY', hint: 'Try again.', details: {} });
     child.kill('SIGKILL');
     await once(child, 'exit');
-    expect(await inTurn(claims, async () => 'in', 200)).toBe('in');
+    expect(await openTurns(claims, 200)(async () => 'in')).toBe('in');
   } finally {
     child.kill('SIGKILL');
   }
 });
 
-it('waits for a claim that cannot be judged', async () => {
-  writeFileSync(join(claims, stagedName().replace(/\.(\d+)\.(\d+)\.(\d+)\./, '.1.$2.$3.')), '');
-  await expect(inTurn(claims, async () => 'in', 100)).rejects.toMatchObject({ code: 'STORE_BUSY' });
+it('waits for a claim that cannot be judged, and names it to whoever can', async () => {
+  const claim = join(claims, stagedName().replace(/\.(\d+)\.(\d+)\.(\d+)\./, '.1.$2.$3.'));
+  writeFileSync(claim, '');
+  const tried = openTurns(claims, 100)(async () => 'in');
+  await expect(tried).rejects.toMatchObject({
+    code: 'STORE_BUSY',
+    hint: expect.stringContaining(claim),
+    details: { claim },
+  });
   expect(readdirSync(claims)).toHaveLength(1);
+  rmSync(claim);
+  expect(await openTurns(claims, 100)(async () => 'in')).toBe('in');
 });

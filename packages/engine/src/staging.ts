@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { judgeProcess, markOwnProcess } from '@glovebox/cell/process-mark';
+import { judgeProcess, markOwnProcess, type ProcessVerdict } from '@glovebox/cell/process-mark';
 
 const pattern = /^([0-9a-f]{8}-[0-9a-f-]{27})\.(\d+)\.(\d+)\.(\d+)\.[0-9a-f]{16}$/;
 
@@ -14,13 +14,16 @@ export function stagedName(): string {
   return [bootId, pidNamespace, pid, startTicks, randomBytes(8).toString('hex')].join('.');
 }
 
-/** Whether a staged name, whole, is that of a process that is dead by positive observation. Any other text is not. */
-export function isAbandoned(name: string): boolean {
+/** What is known of the process that made a staged name, whole. Of any other text nothing is. */
+export function judgeMaker(name: string): ProcessVerdict {
   const match = pattern.exec(name);
-  if (match === null) return false;
+  if (match === null) return 'unknown';
   const [, bootId = '', pidNamespace = '', pid, startTicks = ''] = match;
-  return judgeProcess({ bootId, pidNamespace, pid: Number(pid), startTicks }) === 'dead';
+  return judgeProcess({ bootId, pidNamespace, pid: Number(pid), startTicks });
 }
+
+/** Whether a staged name, whole, is that of a process that is dead by positive observation. Any other text is not. */
+export const isAbandoned = (name: string): boolean => judgeMaker(name) === 'dead';
 
 /**
  * Remove from a directory what dead makers left half-made. What belongs to living ones or to ones that cannot be judged
