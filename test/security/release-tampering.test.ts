@@ -3,7 +3,7 @@ import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { releaseStatement, sha256Of } from '@glovebox/artifact';
 import { artifactMediaTypes, type Release } from '@glovebox/contract';
-import { publishRelease, showRelease, verifyRun } from '@glovebox/engine';
+import { publishRelease, revokeRelease, showRelease, verifyRun } from '@glovebox/engine';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { author, envelopeOf, passDraft, release, runReference } from '../support/releases.ts';
 import { tamper } from '../support/tamper.ts';
@@ -21,14 +21,19 @@ beforeEach(async () => {
 
 /** What is refused: no cell boots, nothing is recorded, and whoever looks at the release is told. */
 async function expectRefused(code: string, details?: object): Promise<void> {
-  const { engine, boots } = cells();
-  const booted = boots.length;
+  const { engine } = cells();
   const expected = { code, ...(details ? { details } : {}) };
-  await expect(runReference(engine, `${id}@1.0.0`)).rejects.toMatchObject(expected);
-  expect(boots.length).toBe(booted);
-  expect(await engine.store.list({ project: 'default', limit: 10, node: id })).toEqual([]);
+  await expectRefusedRun(code, `${id}@1.0.0`, details);
   const shown = await showRelease(engine, { project: 'default', reference: `${id}@1.0.0` });
   expect(shown).toMatchObject({ content: null, problem: expected });
+}
+
+async function expectRefusedRun(code: string, reference = `${id}@1.0.0`, details?: object): Promise<void> {
+  const { engine, boots } = cells();
+  const booted = boots.length;
+  await expect(runReference(engine, reference)).rejects.toMatchObject({ code, ...(details ? { details } : {}) });
+  expect(boots.length).toBe(booted);
+  expect(await engine.store.list({ project: 'default', limit: 10, node: id })).toEqual([]);
 }
 
 const change = (sql: string): void => tamper(cells().dataDir, `UPDATE releases SET ${sql} WHERE id = '${id}'`);
@@ -87,6 +92,42 @@ describe('a row of the database', () => {
     await expect(runReference({ ...engine, images }, id)).rejects.toMatchObject({ code: 'ARTIFACT_UNSIGNED' });
     change(`image = '${released.image}'`);
     expect((await runReference(engine, id)).output).toBe('as released');
+  });
+
+  it('that makes a revoked release active again is refused, whichever way it went there', async () => {
+    const { engine } = cells();
+    await revokeRelease(engine, { project: 'default', reference: released.ref, reason: 'it is bad', actor: author });
+    await expectRefusedRun('RELEASE_REVOKED');
+    for (const state of [`state = 'active', reason = NULL`, `state = 'deprecated', reason = 'old'`]) {
+      change(state);
+      await expectRefused('RELEASE_REVOKED', { ref: released.ref, reason: 'it is bad' });
+    }
+    change(`state = 'revoked', reason = 'it is bad'`);
+    const shown = await showRelease(engine, { project: 'default', reference: released.ref });
+    expect(shown).toMatchObject({ release: { state: 'revoked' }, content: { name: id }, problem: null });
+  });
+
+  it('that makes a release of what was never published is refused, though the statement for it was signed', async () => {
+    const { engine, dataDir } = cells();
+    const passed = await passDraft(cells(), { id, body: 'return 2' }, { version: '2.0.0' });
+    const publish = async () => {
+      throw new Error('killed before the transaction');
+    };
+    const request = { project: 'default', id, actor: author };
+    const killed = publishRelease({ ...engine, releases: { ...engine.releases, publish } }, request);
+    await expect(killed).rejects.toThrow('killed before');
+    tamper(
+      dataDir,
+      `INSERT INTO releases (project, id, version, version_key, prerelease, title, digest, revision, image, permissions, state,
+         published_by, published_ms, changed_ms)
+       SELECT project, id, '2.0.0', version_key || '2', 0, title, '${passed.artifact}', '${passed.revision}', image,
+         permissions, state, published_by, published_ms, changed_ms FROM releases WHERE id = '${id}'`,
+    );
+    await expectRefusedRun('AUDIT_BROKEN', `${id}@2.0.0`);
+    expect((await runReference(engine, `${id}@1.0.0`)).output).toBe('as released');
+    tamper(dataDir, `DELETE FROM releases WHERE id = '${id}' AND version = '2.0.0'`);
+    await publishRelease(engine, request);
+    expect((await runReference(engine, `${id}@2.0.0`)).output).toBe(2);
   });
 
   it('whose artifact never was is refused', async () => {
@@ -194,6 +235,25 @@ describe('publishing', () => {
 
 // Last: nothing is signed over a broken chain, so nothing can be published after it.
 describe('the audit chain', () => {
+  it('lets no release run that it does not tell of by one whole entry of the same artifact', async () => {
+    const { engine, dataDir } = cells();
+    const where = `WHERE action = 'release.published' AND subject = '${released.ref}'`;
+    tamper(dataDir, 'CREATE TABLE kept AS SELECT * FROM audit');
+    for (const forgery of [
+      `UPDATE audit SET details_json = json_set(details_json, '$.artifact', '${sha256Of('a')}') ${where}`,
+      `UPDATE audit SET actor = 'another' ${where}`,
+      `UPDATE audit SET details_json = '{' ${where}`,
+      `DELETE FROM audit ${where}`,
+      `INSERT INTO audit SELECT seq + 1000000, at_ms, actor, project, action, subject, details_json, previous, hash FROM audit ${where}`,
+    ]) {
+      tamper(dataDir, forgery);
+      await expectRefused('AUDIT_BROKEN', { ref: released.ref, digest: released.digest });
+      tamper(dataDir, 'DELETE FROM audit; INSERT INTO audit SELECT * FROM kept');
+    }
+    tamper(dataDir, 'DROP TABLE kept');
+    expect((await runReference(engine, id)).output).toBe('as released');
+  });
+
   it('holds the receipt of each run: without its entry, or with another digest in it, the run does not verify', async () => {
     const { engine, dataDir } = cells();
     const key = readFileSync(join(dataDir, 'keys', 'signing.pub.pem'), 'utf8');

@@ -26,8 +26,8 @@ export interface ReleaseRunResult extends RunResult {
 
 /**
  * Run a release once, in a fresh cell, from its artifact alone. Everything of the artifact is verified before each run:
- * the digest of each blob, the signatures of its attestations, and that they name this release with this image and these
- * permissions.
+ * the digest of each blob, the signatures of its attestations, that they name this release with this image and these
+ * permissions, and that by the audit chain it was released and not revoked.
  *
  * Nothing is recorded, and no cell boots, unless the release may run here and input and config fit.
  *

@@ -40,7 +40,7 @@ export const releaseHandlers: Handlers<GroupName<'nodes' | 'releases' | 'artifac
 
   'releases.get': async ({ params }, { open }) => {
     const { showRelease } = await import('@glovebox/engine');
-    return (await showRelease(await open('releases', 'artifacts', 'keys'), params)) as ReleaseDetailsView;
+    return (await showRelease(await open('releases', 'artifacts', 'audit', 'keys'), params)) as ReleaseDetailsView;
   },
 
   'releases.change': async ({ params, body, actor }, { open }) => {

@@ -15,7 +15,7 @@ import { loadReleased, type TrustedArtifact } from './trusted-artifact.ts';
 /** A release, and what its artifact says. */
 export interface ReleaseDetails {
   release: Release;
-  /** Null where the artifact cannot be trusted; `problem` says why, and no run of it begins. */
+  /** Null where the artifact or the row cannot be trusted; `problem` says why, and no run of it begins. */
   content: ReleaseContent | null;
   problem: ErrorData | null;
 }
@@ -31,19 +31,20 @@ export interface ReleaseContent
 }
 
 /**
- * Tell a release in whatever state it is; nothing is run. Its artifact is verified as it is before a run.
+ * Tell a release in whatever state it is; nothing is run. Its artifact and its row are verified as they are before a run.
  *
  * @throws GloveboxError `REFERENCE_INVALID`, `NOT_FOUND`, and what stores may lack.
  */
 export async function showRelease(
-  engine: Pick<Engine, 'releases' | 'artifacts' | 'keys'>,
+  engine: Pick<Engine, 'releases' | 'artifacts' | 'audit' | 'keys'>,
   query: { project: string; reference: string },
 ): Promise<ReleaseDetails> {
   const release = await resolveRelease(engine.releases, query.project, query.reference);
   try {
     return { release, content: contentOf(release, await loadReleased(engine, release)), problem: null };
   } catch (error) {
-    if (!GloveboxError.is(error) || !/^(ARTIFACT|ATTESTATION|KEY)_/.test(error.code)) throw error;
+    if (!GloveboxError.is(error) || !/^(ARTIFACT|ATTESTATION|AUDIT|KEY)_|^RELEASE_REVOKED$/.test(error.code))
+      throw error;
     return { release, content: null, problem: error.toData() };
   }
 }

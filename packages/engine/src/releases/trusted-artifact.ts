@@ -2,6 +2,7 @@ import { checkAttestations, pinKeys, sha256Of, type VerifiedAttestation } from '
 import { GloveboxError, type Release, type ReleasePredicate } from '@glovebox/contract';
 import type { Engine } from '../engine.ts';
 import type { LoadedArtifact } from '../ports.ts';
+import { requireAudited } from './require-audited.ts';
 
 /** What a record says of an artifact. */
 export type ArtifactClaim = Pick<Release, 'project' | 'id' | 'version' | 'revision' | 'permissions'> & {
@@ -42,21 +43,25 @@ export async function loadTrusted(
 
 /**
  * The artifact of a release: as loadTrusted, and with a statement of this instance that released it under this name, with
- * these permissions, for this image.
+ * these permissions, for this image; and the audit chain tells of the release what its row does.
  *
- * @throws GloveboxError as loadTrusted does.
+ * @throws GloveboxError as loadTrusted and requireAudited do.
  */
 export async function loadReleased(
-  engine: Pick<Engine, 'artifacts' | 'keys'>,
+  engine: Pick<Engine, 'artifacts' | 'audit' | 'keys'>,
   release: Release,
 ): Promise<TrustedArtifact> {
   const trusted = await loadTrusted(engine, { ...release, artifact: release.digest });
   const { ref, image, permissions } = release;
-  if (isReleasedAs(trusted, { ref, image, permissions })) return trusted;
-  throw new GloveboxError('ARTIFACT_UNSIGNED', {
-    message: `The artifact has no attestation that it was released as ${ref} for the image ${image}.`,
-    details: { missing: ['release'] },
-  });
+  if (!isReleasedAs(trusted, { ref, image, permissions })) {
+    throw new GloveboxError('ARTIFACT_UNSIGNED', {
+      message: `The artifact has no attestation that it was released as ${ref} for the image ${image}.`,
+      details: { missing: ['release'] },
+    });
+  }
+  // Such a statement is signed before there is a release, and stays when the release is revoked.
+  await requireAudited(engine.audit, release);
+  return trusted;
 }
 
 /** Whether a verified statement among the attestations releases the artifact just so. */
