@@ -125,11 +125,89 @@ describe('nothing of the package changes the verdict:', () => {
   });
 });
 
+const bad = "export const n: number = '';\n";
+
+describe('a file that is checked', () => {
+  it('is any that is TypeScript, whatever it is called and wherever it lies', async () => {
+    const paths = [
+      'a.mts',
+      'lib/a.ts',
+      'src/.a.ts',
+      'src/.x/a.ts',
+      'test/.a.test.ts',
+      'test/bower_components/a.test.ts',
+    ];
+    const all = (text: string) => checks().types(Object.fromEntries(paths.map((path) => [path, text])));
+    expect(await all('export const n: number = 1;\n')).toEqual(passed);
+    expect(seen(await all(bad)).map(([rule, file]) => [rule, file])).toEqual(
+      paths.map((path) => ['TYPES_FAILED', path]),
+    );
+  });
+
+  it('may be a declaration of the author, beside a package whose declarations are wrong', async () => {
+    const uses = { 'src/index.ts': "import { n } from './a.js';\nimport 'dep';\nexport default n;\n", 'src/a.js': '' };
+    const bytes = packageTgz('dep', '1.0.0', { 'index.js': '', 'index.d.ts': 'export const x: Missing;\n' });
+    const types = (text: string) => checks().types({ ...uses, 'src/a.d.ts': text }, { 'node_modules/dep': { bytes } });
+    expect(await types('export const n: number;\n')).toEqual(passed);
+    expect(seen(await types('export const n: Missing;\n'))).toEqual([
+      ['TYPES_FAILED', 'src/a.d.ts', 1, "TS2304: Cannot find name 'Missing'."],
+    ]);
+  });
+});
+
+describe('a module that is declared', () => {
+  const misuse = "import { defineNode } from '@glovebox/sdk';\nexport default defineNode(1, 2).whatever;\n";
+  const missing = "import { q } from './nothere.ts';\nexport default q.foo;\n";
+  const dep = (text: string, development?: true) => {
+    const files = { 'index.js': '', 'index.d.ts': '/// <reference path="./g.d.ts" />\nexport const x: number;\n' };
+    const bytes = packageTgz('dep', '1.0.0', { ...files, 'g.d.ts': text });
+    return { 'node_modules/dep': { bytes, ...(development === undefined ? {} : { development }) } };
+  };
+  const standIns = [
+    [misuse, "declare module '@glovebox/sdk' { export const defineNode: any; }"],
+    [missing, "declare module '*';"],
+  ] as const;
+
+  it.each(standIns)('by a package, in place of what is checked, is told: %#', async (use, text) => {
+    const files = { 'src/index.ts': `import 'dep';\n${use}` };
+    for (const development of [undefined, true] as const) {
+      const { findings } = await checks().types(files, dep(text, development));
+      expect(findings).toMatchObject([{ rule: 'DEPENDENCY_REFUSED', place: { file: 'node_modules/dep/g.d.ts' } }]);
+    }
+  });
+
+  it.each(standIns)('by the author is told as well: %#', async (use, text) => {
+    const { findings } = await checks().types({ 'src/index.ts': use, 'src/x.d.ts': text });
+    expect(findings).toMatchObject([{ rule: 'TYPES_SUPPRESSED', place: { file: 'src/x.d.ts' } }]);
+  });
+
+  it('is none in a comment, and no matter where it is for what has no types', async () => {
+    const text = `// declare module '@glovebox/sdk' {}
+/**
+ * declare module '*' {}
+ */
+declare module '*.svg' { const text: string; export default text; }
+declare module 'untyped' { export const n: number; }
+`;
+    const files = { 'src/index.ts': "import 'dep';\nimport { n } from 'untyped';\nexport default n;\n" };
+    expect(await checks().types(files, dep(text))).toEqual(passed);
+    expect(await checks().types({ ...files, 'src/x.d.ts': text }, dep('export {};'))).toEqual(passed);
+  });
+
+  it('of Node.js stays what it is', async () => {
+    const use = "import { createHash } from 'node:crypto';\nexport default createHash(5).whatever;\n";
+    const text = "declare module 'node:crypto' { export const createHash: any; }\n";
+    expect(seen(await checks().types({ 'src/index.ts': `import 'dep';\n${use}` }, dep(text)))).toEqual([
+      ['TYPES_FAILED', 'src/index.ts', 3, expect.any(String)],
+      ['TYPES_FAILED', 'src/index.ts', 3, expect.any(String)],
+    ]);
+  });
+});
+
 describe('a comment that switches the check off', () => {
   it.each(['// @ts-nocheck\n', '#!/bin/node\n/* a */ /// @TS-nocheck: later\n', '\u0085\u200b// @ts-nocheck.\n'])(
     'is a finding of its own, and nothing else is told: %j',
     async (comment) => {
-      const bad = "export const n: number = '';\n";
       expect(seen(await checks().types({ 'src/more.ts': bad }))).toEqual([
         ['TYPES_FAILED', 'src/more.ts', 1, expect.any(String)],
       ]);

@@ -6,7 +6,13 @@ const count = z.int().min(0);
 
 /** Something that the builder found while it unpacked. Names in it come from hostile archives. */
 export const unpackFindingSchema = z.strictObject({
-  rule: z.enum(['ARCHIVE_REFUSED', 'DEPENDENCY_REFUSED', 'PACKAGE_FILE_REFUSED', 'PACKAGE_NAME_REFUSED']),
+  rule: z.enum([
+    'ARCHIVE_REFUSED',
+    'DEPENDENCY_REFUSED',
+    'PACKAGE_FILE_REFUSED',
+    'PACKAGE_NAME_REFUSED',
+    'TYPES_SUPPRESSED',
+  ]),
   message: text(2000),
   /** The dependency's place in the tree; absent for the author's own files. */
   package: text(4096).optional(),

@@ -44,11 +44,11 @@ export function sdkPackage(): Map<string, string> {
 
 /**
  * The tsconfig.json by which validation checks types: an author's settings with everything that they leave to the package
- * nailed down. It belongs outside of the package, and names all that it checks by absolute paths.
+ * nailed down. It belongs outside of the package, and checks nothing by itself: who extends it names the files.
  *
- * @param places the package, the directory with `@types`, and the directory of `sdkTypeDeclarations`.
+ * @param places the directory with `@types`, and that of `sdkTypeDeclarations`.
  */
-export function typeCheckConfig(places: { tree: string; typePackages: string; sdkTypes: string }): string {
+export function typeCheckConfig(places: { typePackages: string; sdkTypes: string }): string {
   const config = {
     compilerOptions: {
       ...compilerOptions,
@@ -58,8 +58,7 @@ export function typeCheckConfig(places: { tree: string; typePackages: string; sd
         '@glovebox/sdk/testing': [`${places.sdkTypes}/testing.d.ts`],
       },
     },
-    include: [`${places.tree}/src`, `${places.tree}/test`],
-    exclude: [],
+    files: [],
   };
   return `${JSON.stringify(config)}\n`;
 }

@@ -41,5 +41,8 @@ function unpackHint(found: UnpackFinding): string {
   if (found.rule === 'DEPENDENCY_REFUSED' && /native code/.test(found.message)) {
     return 'Cells run no native code. Look for a package in plain JavaScript.';
   }
+  if (found.rule === 'DEPENDENCY_REFUSED' && /declares the module/.test(found.message)) {
+    return 'Its types stand in for those of others. Use another package, or another version of it.';
+  }
   return errorCatalogue[found.rule].hint;
 }

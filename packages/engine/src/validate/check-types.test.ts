@@ -27,10 +27,18 @@ async function checked(script: string, deadlineMs = 20_000) {
 }
 
 const error = 'tmp/src-tree/src/index.ts(1,2): error TS1: no.';
+const foreign = 'tmp/src-tree/node_modules/a/index.d.ts(1,2): error TS1: no.';
 
 describe('the verdict of a type checker', () => {
   it('is a pass when it says nothing and ends with 0', async () => {
     expect(await checked('exit 0')).toMatchObject({ state: 'passed', findings: [] });
+  });
+
+  it('is a pass when it tells of nothing but the declarations of packages', async () => {
+    expect(await checked(`echo '${foreign}'; exit 1`)).toMatchObject({ state: 'passed', findings: [] });
+    expect(await checked(`echo '${foreign}'; echo '${error}'; exit 1`)).toMatchObject({
+      findings: [{ place: { file: 'src/index.ts' } }],
+    });
   });
 
   it('is what it reports when it ends with another code', async () => {
@@ -46,6 +54,10 @@ describe('the verdict of a type checker', () => {
     ['prints a blank and ends with 0', "printf '\\n'"],
     ['says nothing and ends with 1', 'exit 1'],
     ['prints what cannot be read', "echo 'panic: runtime error' >&2; echo '???'; exit 2"],
+    ['breaks off after it has told of packages', `echo '${foreign}'; echo 'panic: runtime error' >&2; exit 2`],
+    ['tells of packages and more', `echo '${foreign}'; echo hello; exit 1`],
+    ['tells of packages and ends with 0', `echo '${foreign}'`],
+    ['is killed after it has told of packages', `echo '${foreign}'; kill -9 $$`],
     ['is killed', 'kill -9 $$'],
     ['is killed after it has reported', `echo '${error}'; kill -9 $$`],
     ['closes its output and goes on', 'exec >/dev/null; exec sleep 100'],

@@ -26,7 +26,8 @@ type Output = { text: string | undefined };
  * configuration is read, no script of the package runs, no author code at all.
  *
  * `request.tarballs` are those of `dependencies` and `devDependencies`. What the type checker says is a pass only where it
- * says nothing and ends with 0. Resolves only when the cell is confirmed dead.
+ * says nothing and ends with 0; or, since it looks at all declarations as soon as the author has one, where nothing but
+ * those of packages is wrong. Resolves only when the cell is confirmed dead.
  *
  * @throws GloveboxError as CellDriver.boot does, `CELL_BOOT_FAILED`, `CELL_LOST`, `CHANNEL_CORRUPTED`, `INTERRUPTED`.
  */
@@ -60,11 +61,13 @@ async function readOutput(cell: Cell): Promise<Output | 'ended'> {
 function conclude({ outcome, end, stderrText }: BuilderResult<Output>, { pkg }: PackageWithArchives): Finding[] {
   if (outcome.kind === 'refused') return unpackFindings(outcome.report);
   const text = outcome.kind === 'done' ? outcome.value.text : '';
-  const findings = text === undefined ? [] : typeFindings(text, pkg.files);
+  const { findings, complete } = typeFindings(text ?? '', pkg.files);
   if (outcome.kind === 'done') {
     if (text === undefined) return [failed('The type checker reports more errors than are read.')];
     if (end.cause === 'self' && end.exit.code === 0 && text === '') return [];
     if (end.cause === 'self' && end.exit.code !== 0 && findings.length > 0) return findings;
+    const hasErrors = end.exit.code === 1 || end.exit.code === 2;
+    if (end.cause === 'self' && hasErrors && complete && text !== '' && stderrText === '') return [];
   }
   const why = explainEnd(outcome.kind === 'ended' ? outcome.during : 'work', end, stderrText);
   if (why === 'time') return [{ ...failed('The type check took too long.'), ...timedOut }];

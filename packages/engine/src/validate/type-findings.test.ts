@@ -5,7 +5,7 @@ const files = new Map([
   ['src/index.ts', ''],
   ['src/a(1,2): error TS1: b.ts', ''],
 ]);
-const told = (output: string) => typeFindings(output, files).map(({ message, place }) => [message, place]);
+const told = (output: string) => typeFindings(output, files).findings.map(({ message, place }) => [message, place]);
 
 describe('what the type checker writes', () => {
   it('is one finding for each diagnostic, with its place in the package', () => {
@@ -27,14 +27,34 @@ describe('what the type checker writes', () => {
     expect(
       told(
         'error TS18003: No inputs were found.\n' +
-          'tmp/src-tree/node_modules/@a/b/node_modules/c/lib/x.ts(1,2): error TS1: no.\n' +
-          'toolchain/node_modules/@types/node/fs.d.ts(1,2): error TS1: no.\n',
+          'tmp/src-tree/node_modules/@a/b/node_modules/c/lib/x.ts(1,2): error TS1: no.\n',
       ),
     ).toEqual([
       ['TS18003: No inputs were found.', {}],
       ['lib/x.ts(1,2): TS1: no.', { file: 'node_modules/@a/b/node_modules/c' }],
-      ['TS1: no.', { file: 'toolchain/node_modules/@types/node/fs.d.ts', line: 1, column: 2 }],
     ]);
+  });
+
+  it('is passed over where it is about declarations of others, and of nobody else', () => {
+    const of = (path: string) => typeFindings(`${path}(1,2): error TS1: no.\n  And why.\n`, files);
+    for (const path of ['toolchain/types/index.d.ts', 'tmp/src-tree/node_modules/a/b/c.d.mts'])
+      expect(of(path)).toEqual({ findings: [], complete: true });
+    for (const path of [
+      'tmp/src-tree/src/node_modules/a.d.ts',
+      'tmp/src-tree/src/a.d.ts',
+      'src-tree/node_modules/a.d.ts',
+      'tmp/src-tree/node_modules/a/a.ts',
+      'tmp/src-tree/node_modules/a/a.d.ts(1,2): error TS1: b.ts',
+    ])
+      expect(of(path).findings).toMatchObject([{ message: expect.stringContaining('And why.') }]);
+  });
+
+  it('is complete only where all of it is diagnostics', () => {
+    const foreign = 'toolchain/types/index.d.ts(1,2): error TS1: no.\n';
+    const complete = (output: string) => typeFindings(output, files).complete;
+    expect(complete(`${foreign}${foreign}`)).toBe(true);
+    for (const more of ['panic\n', foreign.trimEnd()]) expect(complete(foreign + more)).toBe(false);
+    expect(complete(`  ${foreign}`)).toBe(false);
   });
 
   it('is read by the names of files that are there, whatever they look like', () => {
@@ -57,7 +77,7 @@ describe('what the type checker writes', () => {
 
   it('is bounded in number and length, and read in linear time', () => {
     const line = `tmp/src-tree/src/index.ts(1,1): error TS1: ${'x'.repeat(5000)}\n`;
-    const findings = typeFindings(line.repeat(200), files);
+    const { findings } = typeFindings(line.repeat(200), files);
     expect(findings).toHaveLength(101);
     expect(findings[100]?.message).toBe('There are 100 errors more.');
     expect(Math.max(...findings.map(({ message }) => message.length))).toBeLessThan(1100);

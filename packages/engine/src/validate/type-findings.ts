@@ -15,29 +15,53 @@ const withoutPlace = /^error TS(\d{1,6}): /;
 /** How the type checker, which works at the root, spells the author's directory. */
 const treePrefix = `${cellPaths.tree.slice(1)}/`;
 
+/** A declaration file of a package or of the toolchain: whatever is wrong in it, its user cannot mend it. */
+const foreignDeclaration = new RegExp(
+  `^(?:${cellPaths.toolchain.slice(1)}|${treePrefix}node_modules)/[^(]+\\.d\\.(?:[cm]?ts|[^./(]+\\.ts)$`,
+);
+
+/** What the type checker wrote. */
+export interface TypeReport {
+  findings: Finding[];
+  /** Whether all of it was read: diagnostics, those that are not looked at among them, and nothing else. */
+  complete: boolean;
+}
+
 /**
  * The type checker's output, one finding a diagnostic; lines that are indented belong to the one before. Empty where it
- * holds none, whatever else it holds.
+ * holds none, whatever else it holds. Errors in the declarations of packages are not looked at.
  *
  * Names of files are the author's choice and may look like anything: the first place that follows the name of a file that
  * is there counts.
  */
-export function typeFindings(output: string, files: ReadonlyMap<string, unknown>): Finding[] {
+export function typeFindings(output: string, files: ReadonlyMap<string, unknown>): TypeReport {
   const findings: Finding[] = [];
   let beyond = 0;
+  let complete = output === '' || output.endsWith('\n');
+  /** What indented lines are added to. */
+  let last: Finding | 'passed over' | undefined;
   for (const line of output.split('\n')) {
-    const last = findings.at(-1);
+    if (line === '') continue;
     if (line.startsWith(' ')) {
-      if (last !== undefined && beyond === 0) last.message = cut(`${last.message} ${clean(line.trim())}`);
+      if (last === undefined) complete = false;
+      else if (last !== 'passed over') last.message = cut(`${last.message} ${clean(line.trim())}`);
       continue;
     }
-    const found = readDiagnostic(line, files);
-    if (found === undefined) continue;
+    const found = isForeign(line) ? 'passed over' : readDiagnostic(line, files);
+    last = found;
+    if (found === undefined) complete = false;
+    if (found === undefined || found === 'passed over') continue;
     if (findings.length < maxFindings) findings.push(found);
     else beyond++;
   }
   if (beyond > 0) findings.push(finding(`There are ${beyond} errors more.`, {}));
-  return findings;
+  return { findings, complete };
+}
+
+/** A line with more than one place may be about a file whose name looks like one, and is not passed over. */
+function isForeign(line: string): boolean {
+  const [mark, another] = Array.from(line.matchAll(placeMark)).slice(0, 2);
+  return mark !== undefined && another === undefined && foreignDeclaration.test(line.slice(0, mark.index));
 }
 
 function readDiagnostic(line: string, files: ReadonlyMap<string, unknown>): Finding | undefined {

@@ -5,7 +5,7 @@ import { sha256 } from '../sha256.ts';
 import type { CheckEnd } from './checklist.ts';
 
 /** Raised whenever a check, over the same bytes, may come to another verdict. What runs in cells is known by its image. */
-const recipes = { static: 1, types: 1, build: 1, tests: 1, fixtures: 1 } as const;
+const recipes = { static: 2, types: 2, build: 1, tests: 2, fixtures: 1 } as const;
 
 /** What tsc may read of a package. */
 const typed = /\.(?:[cm]?[jt]sx?|json)$/;

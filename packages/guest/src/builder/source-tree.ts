@@ -11,6 +11,9 @@ import { archiveRefusal, Refusal } from './refusal.ts';
 type FileInput = Extract<BuildInput, { kind: 'file' }>;
 type PackageInput = Extract<BuildInput, { kind: 'package' }>;
 
+/** Why a file that is kept must not be there, for what it holds; `rule` depends on whose it is. */
+export type RefusesFile = (path: string, bytes: Buffer, rule: Refusal['rule']) => Refusal | undefined;
+
 /**
  * The directory that a builder cell works on: the author's files and the unpacked dependencies, every one of them written
  * here as a regular file, so that no link and no special file can be in it.
@@ -22,6 +25,8 @@ type PackageInput = Extract<BuildInput, { kind: 'package' }>;
 export class SourceTree {
   readonly #root: string;
   readonly #keeps: (path: string) => boolean;
+  readonly #refuses: RefusesFile;
+  readonly #authorFiles: string[] = [];
   readonly #authorPaths = new PathSet();
   readonly #packagePaths = new Set<string>();
   readonly #needs: { path: string; needs: string[] }[] = [];
@@ -40,11 +45,18 @@ export class SourceTree {
   /**
    * @param root an absolute path; it is made, and must not exist.
    * @param keeps which files of dependencies are written, by their path in the package.
+   * @param refuses asked for the files of the author, and for those of dependencies that are kept, for development or not.
    */
-  constructor(root: string, keeps: (path: string) => boolean) {
+  constructor(root: string, keeps: (path: string) => boolean, refuses: RefusesFile = () => undefined) {
     this.#root = root;
     this.#keeps = keeps;
+    this.#refuses = refuses;
     mkdirSync(root, { mode: 0o755 });
+  }
+
+  /** Paths of the author's files that were written, in the order in which they came. */
+  get authorFiles(): readonly string[] {
+    return this.#authorFiles;
   }
 
   addFile(input: FileInput, bytes: Buffer): void {
@@ -55,6 +67,7 @@ export class SourceTree {
       if (binaryKind(bytes) === 'webassembly') this.#noteWebAssembly(input.path);
       this.#account(1, bytes.length);
       this.#write(input.path, bytes, false);
+      this.#authorFiles.push(input.path);
     }
   }
 
@@ -94,7 +107,7 @@ export class SourceTree {
     }
     if (binaryKind(bytes) === 'native' || isAddonName(path))
       return new Refusal('PACKAGE_FILE_REFUSED', 'it is native code', path);
-    return undefined;
+    return this.#refuses(path, bytes, 'TYPES_SUPPRESSED');
   }
 
   #unpack(input: PackageInput, archive: Buffer): void {
@@ -114,7 +127,10 @@ export class SourceTree {
     // A refused package ends the build: writing it would only take room.
     if (unpacked.refusals.length + refusals.length > 0) return;
     for (const file of unpacked.files) {
-      if (this.#keeps(file.path)) this.#write(`${input.path}/${file.path}`, file.bytes, file.executable);
+      if (!this.#keeps(file.path)) continue;
+      const refusal = this.#refuses(file.path, file.bytes, 'DEPENDENCY_REFUSED');
+      if (refusal !== undefined) this.#find(refusal, input.path);
+      else this.#write(`${input.path}/${file.path}`, file.bytes, file.executable);
     }
   }
 

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { connectClient } from '@glovebox/channel';
-import { SourceTree } from './source-tree.ts';
+import { type RefusesFile, SourceTree } from './source-tree.ts';
 import { unpackInputs } from './unpacking.ts';
 
 /** A static program that works on the unpacked tree. */
@@ -10,6 +10,9 @@ export interface Tool {
   /** Where the inputs are unpacked to, and which files of dependencies the tool can have a use for. */
   tree: string;
   keeps: (path: string) => boolean;
+  refuses?: RefusesFile;
+  /** What there is to do once the tree is complete. */
+  prepare?: (authorPaths: readonly string[]) => void;
 }
 
 /**
@@ -36,8 +39,10 @@ const channelFd = 3;
 export async function becomeTool(tool: Tool): Promise<void> {
   const transport = new Socket({ fd: channelFd, readable: true, writable: true });
   const client = connectClient(transport);
-  const proceed = await unpackInputs(client, new SourceTree(tool.tree, tool.keeps));
+  const tree = new SourceTree(tool.tree, tool.keeps, tool.refuses);
+  const proceed = await unpackInputs(client, tree);
   if (!proceed) process.exit(0);
+  tool.prepare?.(tree.authorFiles);
   client.close();
   await closed(transport);
   // A warning that execve is experimental would be all that stderr has.
