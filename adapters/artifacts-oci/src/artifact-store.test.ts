@@ -115,7 +115,7 @@ describe('an artifact that was put', () => {
     await store.attest(artifact.digest, artifact.attestations.slice(0, 1));
     const before = index();
     expect(before.manifests[1]?.digest).not.toBe(described.digest);
-    expect(await codeOf(store.attest(artifact.digest, artifact.attestations.slice(1, 2)))).toBe('INTERNAL');
+    expect(await codeOf(store.attest(artifact.digest, artifact.attestations.slice(1, 2)))).toBe('ATTESTATIONS_LIMIT');
     expect(await codeOf(store.attest(artifact.digest, artifact.attestations.slice(0, 1)))).toBe('ok');
     expect(index()).toEqual(before);
   });

@@ -79,7 +79,7 @@ export function findArtifact(index: OciIndex, digest: string): Descriptor | unde
  * The index with these referrers of an artifact beside those that it has, in which case they keep their place. The list
  * itself is a blob, and is written first.
  *
- * @throws GloveboxError `INTERNAL` beyond artifactLimits.attestations.
+ * @throws GloveboxError `ATTESTATIONS_LIMIT` beyond artifactLimits.attestations.
  */
 export async function withReferrers(
   paths: LayoutPaths,
@@ -96,8 +96,9 @@ export async function withReferrers(
   const all = new Map([...before, ...given].map((descriptor) => [descriptor.digest, descriptor]));
   // Here, not when it is read: with one more, the artifact would be refused wherever it is loaded.
   if (all.size > artifactLimits.attestations) {
-    throw new GloveboxError('INTERNAL', {
-      message: `${digest} has ${artifactLimits.attestations} attestations and takes no more.`,
+    throw new GloveboxError('ATTESTATIONS_LIMIT', {
+      message: `${digest} has ${before.length} attestations and takes no more than ${artifactLimits.attestations}.`,
+      hint: 'Raise the version in package.json: another content is another artifact.',
     });
   }
   const list = listReferrers(digest, [...all.values()]);

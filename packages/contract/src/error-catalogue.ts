@@ -256,8 +256,8 @@ export const errorCatalogue = {
   TYPES_SUPPRESSED: entry(
     1,
     'user',
-    'A comment switches the type check off.',
-    'Remove @ts-nocheck; where one line needs it, @ts-expect-error says why.',
+    'Something in a file switches the type check off.',
+    'Remove @ts-nocheck, and declarations of modules that have types; @ts-expect-error is for one line, and says why.',
   ),
   TYPES_TIMED_OUT: entry(1, 'user', 'The type check took too long or too much memory.', 'Simplify the types.'),
   TESTS_MISSING: entry(1, 'user', 'No test ran.', 'Add test/<name>.test.ts with tests of node:test.'),
@@ -349,6 +349,12 @@ export const errorCatalogue = {
     'Pass the key that you trust with --key.',
   ),
   ATTESTATION_INVALID: entry(1, 'final', 'An attestation is signed but its content is not valid.', 'Do not trust it.'),
+  ATTESTATIONS_LIMIT: entry(
+    1,
+    'user',
+    'The attestations of an artifact are over a limit.',
+    'At most 1000, of 4 MiB each. Drop dependencies where one is too large, and raise the version where there are too many.',
+  ),
   KEY_RETIRED: entry(
     1,
     'final',

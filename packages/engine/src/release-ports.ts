@@ -141,7 +141,7 @@ export interface AuditLog {
 export interface ArtifactStore {
   /**
    * Write an artifact and its attestations, whole or not at all. The same digest again changes nothing but adds attestations.
-   * @throws GloveboxError `DISK_FULL`.
+   * @throws GloveboxError `DISK_FULL`, `ATTESTATIONS_LIMIT`.
    */
   put(artifact: StoredArtifact): Promise<void>;
   /**
@@ -151,7 +151,7 @@ export interface ArtifactStore {
   load(digest: string): Promise<LoadedArtifact>;
   /** The DSSE envelopes that refer to it, as text, oldest first. */
   attestations(digest: string): Promise<string[]>;
-  /** Add referrers to an artifact that is there. @throws GloveboxError `NOT_FOUND`, `DISK_FULL`. */
+  /** Add referrers to an artifact that is there. @throws GloveboxError `NOT_FOUND`, `DISK_FULL`, `ATTESTATIONS_LIMIT`. */
   attest(digest: string, envelopeTexts: readonly string[]): Promise<void>;
   /**
    * Give it a name for people and tools that read the layout; a name that another artifact has moves over. Nothing is looked
