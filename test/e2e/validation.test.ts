@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Json, reportSchema } from '@glovebox/contract';
-import { publishRelease, validateDraft } from '@glovebox/engine';
+import { publishRelease, putDraft, validateDraft } from '@glovebox/engine';
 import { describe, expect, it } from 'vitest';
 import { openTestEngine } from '../support/engine.ts';
 import { useEngine } from '../support/use-engine.ts';
@@ -232,5 +232,20 @@ describe('packages for development', () => {
     expect(told(report.findings).filter((finding) => finding.startsWith('build'))).toEqual([
       'build BUILD_FAILED src/add.ts:2',
     ]);
+  });
+});
+
+describe('the same package in two projects', () => {
+  it('passes in each, from what is known in the second, and is published in each', async () => {
+    const bare = JSON.stringify({ name: 'adder', version: '2.0.0', license: 'Apache-2.0', type: 'module' });
+    const files = goodPackage({ 'package.json': bare });
+    const digests = new Set<string>();
+    for (const project of ['left', 'right']) {
+      const { draft } = await putDraft(engine().engine, { project, actor, files });
+      const { report } = await validateDraft(engine().engine, { project, id: draft.id, actor });
+      expect([report.valid, report.checks.every(({ cached }) => cached)]).toEqual([true, project === 'right']);
+      digests.add((await publishRelease(engine().engine, { project, id: draft.id, actor })).release.digest);
+    }
+    expect(digests.size).toBe(1);
   });
 });

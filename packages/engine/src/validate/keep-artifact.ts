@@ -1,14 +1,16 @@
 import {
   composeArtifact,
   composeSbom,
+  maxEnvelopeBytes,
   provenanceStatement,
   reportStatement,
   sbomStatement,
   signStatement,
 } from '@glovebox/artifact';
-import { type Digest, GloveboxError, type Report } from '@glovebox/contract';
+import { type Digest, GloveboxError, predicateTypes, type Report, type Statement } from '@glovebox/contract';
 import type { Engine } from '../engine.ts';
 import type { PassedValidation } from '../ports.ts';
+import { missingStatements } from './missing-statements.ts';
 import type { CheckedPackage } from './run-checks.ts';
 
 /** How a validation that passed came about. */
@@ -26,10 +28,15 @@ export interface PassedChecks extends CheckedPackage {
 /**
  * Compose the artifact of a package that has passed all checks, and store it with signed statements of how it came about:
  * provenance, report and SBOM. Its digest covers content and toolchain text only, so it is the same wherever and by
- * whomever the same bytes are validated; who and when is in the statements. Where nothing was done anew and the artifact is
- * there, there is nothing new to state.
+ * whomever the same bytes are validated; who and when is in the statements. What the artifact has of this project, image
+ * and key is not stated again.
+ *
+ * @throws GloveboxError `ATTESTATIONS_LIMIT`, with nothing kept; `DISK_FULL`.
  */
-export async function keepArtifact(engine: Engine, passed: PassedChecks): Promise<PassedValidation> {
+export async function keepArtifact(
+  engine: Pick<Engine, 'artifacts' | 'signer' | 'keys' | 'now'>,
+  passed: PassedChecks,
+): Promise<PassedValidation> {
   const { pkg, built, report, project, image } = passed;
   const { manifest, name, version, license, revision, files, dependencies } = pkg;
   const { bundle, sourceMap, metafile } = built;
@@ -47,7 +54,6 @@ export async function keepArtifact(engine: Engine, passed: PassedChecks): Promis
     toolchain,
   });
   const result = { artifact: digest, image, permissions: config.permissionsDigest };
-  if (report.checks.every(({ cached }) => cached) && (await isKept(engine, digest))) return result;
   const artifact = { digest, config };
   const statements = [
     provenanceStatement(artifact, {
@@ -63,19 +69,24 @@ export async function keepArtifact(engine: Engine, passed: PassedChecks): Promis
     reportStatement(artifact, report),
     sbomStatement(artifact, composeSbom(config, metafile)),
   ];
-  const signed = await Promise.all(statements.map((statement) => signStatement(statement, engine.signer)));
+  const missing = await missingStatements(engine, artifact, statements);
+  if (missing.length === 0) return result;
+  missing.forEach(requireFits);
+  const signed = await Promise.all(missing.map((statement) => signStatement(statement, engine.signer)));
   await engine.artifacts.put({ digest, ...stored, attestations: signed.map(({ envelopeText }) => envelopeText) });
   return result;
 }
 
-/** Whole, and with what was stated of it. */
-async function isKept(engine: Engine, digest: string): Promise<boolean> {
-  try {
-    await engine.artifacts.load(digest);
-    return (await engine.artifacts.attestations(digest)).length >= 3;
-  } catch (error) {
-    // Not there, or damaged: it is written again.
-    if (error instanceof GloveboxError) return false;
-    throw error;
-  }
+/** Base64 takes a third more, and what is around it a little. */
+const maxPredicateBytes = (maxEnvelopeBytes * 3) / 4 - 4096;
+
+/** What passes every check may still have a graph of imports that no reader takes: that is the package's, and no defect. */
+function requireFits({ predicateType, predicate }: Statement): void {
+  const bytes = Buffer.byteLength(JSON.stringify(predicate));
+  if (bytes <= maxPredicateBytes) return;
+  const what = predicateType === predicateTypes.sbom ? 'SBOM' : predicateType;
+  throw new GloveboxError('ATTESTATIONS_LIMIT', {
+    message: `The ${what} of the artifact has ${bytes} bytes, more than fit into an attestation.`,
+    hint: 'Drop dependencies.',
+  });
 }
