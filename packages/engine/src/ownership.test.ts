@@ -118,6 +118,32 @@ describe('the owner of a data directory', () => {
   });
 });
 
+describe('a claim that nobody here can judge', () => {
+  it('is named, so that whoever knows that its process is gone can remove it', () => {
+    const ours = openOwnership(run);
+    const place = join(run, 'owner');
+    for (const plantIt of [() => plant(marked({ 1: '1' })), () => plant('somebody'), () => writeFileSync(place, '')]) {
+      mkdirSync(run, { recursive: true });
+      plantIt();
+      expect(ours.claim()).toBe(false);
+      expect(ours.unjudged()).toBe(place);
+      rmSync(place, { recursive: true });
+      expect(ours.unjudged()).toBeUndefined();
+      expect(ours.claim()).toBe(true);
+      ours.release();
+    }
+  });
+
+  it('is not one whose process lives, or is known to be dead, nor that of no one', async () => {
+    expect(openOwnership(run).unjudged()).toBeUndefined();
+    const other = startOther();
+    expect(await other.claim()).toBe(true);
+    expect(openOwnership(run).unjudged()).toBeUndefined();
+    await other.kill();
+    expect(openOwnership(run).unjudged()).toBeUndefined();
+  });
+});
+
 describe('a claim that cannot be read', () => {
   it.each([
     ['a name of another form', () => plant('somebody')],

@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, readdirSync, renameSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { isAbandoned, removeAbandoned, stagedName } from './staging.ts';
+import { isAbandoned, judgeMaker, removeAbandoned, stagedName } from './staging.ts';
 
 /**
  * Which process may act on what others left in a data directory: mark their attempts lost, end their validations, sweep
@@ -15,6 +15,11 @@ import { isAbandoned, removeAbandoned, stagedName } from './staging.ts';
 export interface Ownership {
   /** Cheap, and to be repeated: whether this process is the owner now, by this call or an earlier one. Never throws. */
   claim(): boolean;
+  /**
+   * The path of a claim of which nobody can tell from here whether its process lives, such as one of another container; it
+   * stands until the host is started anew. Whoever knows that the process is gone may remove it. Never throws.
+   */
+  unjudged(): string | undefined;
   /** Let another have it. What cannot be removed is taken over when this process has ended. */
   release(): void;
 }
@@ -34,6 +39,13 @@ export function openOwnership(runDirectory: string): Ownership {
         // A directory that may not be written, a full disk: who cannot claim recovers nothing.
       }
       return held !== undefined;
+    },
+    unjudged() {
+      try {
+        return isUnjudged(place) ? place : undefined;
+      } catch {
+        return place;
+      }
     },
     release() {
       if (held === undefined) return;
@@ -71,6 +83,12 @@ function isFree(place: string): boolean {
   if (!names.every(isAbandoned)) return false;
   for (const name of names) rmdirQuietly(join(place, name));
   return true;
+}
+
+function isUnjudged(place: string): boolean {
+  const stat = lstatSync(place, { throwIfNoEntry: false });
+  if (stat === undefined) return false;
+  return !stat.isDirectory() || readdirSync(place).some((name) => judgeMaker(name) === 'unknown');
 }
 
 function removeName(directory: string, name: string): void {

@@ -20,11 +20,16 @@ export async function run({ args, output }: CommandContext): Promise<number> {
   const config = await loadConfig(args.global.dataDir);
   const { openOwnership } = await import('@glovebox/engine/ownership');
   const ownership = openOwnership(join(config.dataDir, 'run'));
-  if (!ownership.claim())
+  if (!ownership.claim()) {
+    const unjudged = ownership.unjudged();
     throw new GloveboxError('STORE_BUSY', {
       message: `Another process owns ${config.dataDir}; no key was rotated.`,
-      hint: 'Wait until it has ended, then try again.',
+      hint:
+        unjudged === undefined
+          ? 'Wait until it has ended, then try again.'
+          : `Wait until it has ended. If it ran in a container that is gone, remove ${unjudged} and try again.`,
     });
+  }
   try {
     const { rotateSigningKey } = await import('@glovebox/artifact');
     const { retiredKeyId, keyId } = await rotateSigningKey(config.dataDir);
