@@ -119,6 +119,15 @@ describe('where it was made', () => {
     expect(await here('adder@9.9.9')).toMatchObject({ exit: 2, error: 'NOT_FOUND' });
   });
 
+  it('a file is verified by the current key, and one by the key of before the rotation is told as such', async () => {
+    expect(await here(made('receipt.json'))).toMatchObject({ exit: 1, error: 'KEY_RETIRED' });
+    expect(await here(made('artifact.tar'))).toMatchObject({ exit: 1, error: 'KEY_RETIRED' });
+    const ran = await cli().run(['node', 'run', published.ref, '--input', '{"a":1,"b":2}', '--json']);
+    const { stdout } = await cli().run(['run', 'show', ran.json().run as string, '--receipt']);
+    writeFileSync(made('recent.json'), stdout);
+    expect(await here(made('recent.json'))).toMatchObject({ exit: 0, result: { kind: 'receipt' } });
+  });
+
   it('a layout is verified as a directory, and the store by the digest of one of its artifacts', async () => {
     const store = join(cli().dataDir, 'artifacts');
     const { digest } = published;

@@ -27,6 +27,7 @@ it('exports these values and no others', () => {
     'readAttestations',
     'readDescribed',
     'readIndex',
+    'readOwnKeys',
     'readPublicKey',
     'readTrustedKeys',
     'referrersTag',

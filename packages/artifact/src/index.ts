@@ -22,7 +22,7 @@ export { compareReceipt, type RecordedAttempt } from './compare-receipt.ts';
 export { type ArtifactParts, type ComposedArtifact, composeArtifact } from './compose-artifact.ts';
 export { sha256Of } from './digest.ts';
 export { maxEnvelopeBytes } from './envelope.ts';
-export { type Instance, openInstance, readPublicKey } from './instance.ts';
+export { type Instance, openInstance, readOwnKeys, readPublicKey } from './instance.ts';
 export { readTrustedKeys, type TrustedKeyTexts } from './key-list.ts';
 export { type LayoutReader, openLayout } from './layout-reader.ts';
 export { type LoadedArtifact, loadArtifact, type ReadBlob, readDescribed } from './load-artifact.ts';

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { GloveboxError, type InstanceId, idPatterns, newInstanceId } from '@glovebox/contract';
 import { canonicalJson } from './canonical.ts';
-import { refreshKeyList } from './key-list.ts';
+import { refreshKeyList, retiredKeys, type TrustedKeyTexts } from './key-list.ts';
+import { pinKey } from './keys.ts';
 import {
   checkPrivateDirectory,
   readPrivateFile,
@@ -67,6 +68,17 @@ export function readPublicKey(dataDir: string): string {
     message: `There is no ${paths.publicKey}.`,
     place: { file: paths.publicKey },
   });
+}
+
+/**
+ * The keys of the instance in a data directory, as whoever pins its key list has them. Makes nothing.
+ *
+ * @throws GloveboxError `KEY_UNUSABLE` as readPublicKey.
+ */
+export function readOwnKeys(dataDir: string): TrustedKeyTexts {
+  const current = readPublicKey(dataDir);
+  const retired = retiredKeys(keyPaths(dataDir), pinKey(current).keyId);
+  return { keys: [current], retired: retired.map(({ pem }) => pem) };
 }
 
 function parseInstance(text: string, path: string): InstanceId {

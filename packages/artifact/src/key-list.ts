@@ -130,8 +130,8 @@ export async function refreshKeyList(paths: KeyPaths, instance: InstanceId, key:
   return pems;
 }
 
-/** A rotation names the old key as retired before it replaces it: until then, it is the current one. */
-function retiredKeys(paths: KeyPaths, currentKeyId: string): KeyList['retired'] {
+/** Oldest first. A rotation names the old key as retired before it replaces it: until then, it is the current one. */
+export function retiredKeys(paths: KeyPaths, currentKeyId: string): KeyList['retired'] {
   if (!existsSync(paths.retired)) return [];
   return readdirSync(paths.retired)
     .flatMap((name) => retiredKeyName.exec(name)?.[1] ?? [])

@@ -13,6 +13,7 @@ import { encodeEnvelope, signedBytes } from './envelope.ts';
 import {
   type Instance,
   openInstance,
+  readOwnKeys,
   readPublicKey,
   readTrustedKeys,
   rotateSigningKey,
@@ -72,6 +73,7 @@ describe('a rotation', () => {
     const recent = await receiptBy(await openInstance(dataDir));
     const list = readText(keysDir('keys.json'));
     expect([old, middle, recent].map((receipt) => check(receipt, list))).toEqual(['KEY_RETIRED', 'KEY_RETIRED', 'ok']);
+    expect(readOwnKeys(dataDir)).toEqual(readTrustedKeys(list));
     const stranger = await receiptBy(await openInstance(join(root, 'other')));
     expect(check(stranger, list)).toBe('RECEIPT_KEY_UNKNOWN');
     // A single key pins that key alone, also as the file in which it is kept once it is retired.

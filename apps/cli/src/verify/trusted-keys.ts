@@ -1,4 +1,4 @@
-import { readPublicKey, readTrustedKeys, type TrustedKeyTexts } from '@glovebox/artifact';
+import { readOwnKeys, readTrustedKeys, type TrustedKeyTexts } from '@glovebox/artifact';
 import { GloveboxError } from '@glovebox/contract';
 import { openUnsafeFile, readStart } from './unsafe-file.ts';
 
@@ -41,10 +41,10 @@ function readKeys(text: string, path: string): TrustedKeyTexts {
   }
 }
 
-/** The current key of the instance in a data directory. @throws GloveboxError `KEY_UNUSABLE`. */
+/** The current key of the instance in a data directory, and those that it has retired. @throws GloveboxError `KEY_UNUSABLE`. */
 export function ownKeys(dataDir: string): TrustedKeyTexts {
   try {
-    return { keys: [readPublicKey(dataDir)], retired: [] };
+    return readOwnKeys(dataDir);
   } catch (error) {
     if (!GloveboxError.is(error, 'KEY_UNUSABLE')) throw error;
     throw new GloveboxError('KEY_UNUSABLE', {
