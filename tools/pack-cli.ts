@@ -1,8 +1,11 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
 
 const root = resolve(import.meta.dirname, '..');
+
+/** With the flag that all our processes start with. */
+const shebang = '#!/usr/bin/env -S node --disallow-code-generation-from-strings';
 
 /** Of CommonJS in what is packed: it asks for built-in modules by `require`. */
 const banner =
@@ -49,7 +52,10 @@ export async function packCli(directory: string): Promise<string> {
   };
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(directory, 'package.json'), `${JSON.stringify(packed, undefined, 2)}\n`);
-  return join(directory, 'bin/glovebox.mjs');
+  const program = join(directory, 'bin/glovebox.mjs');
+  writeFileSync(program, `${shebang}\n${readFileSync(program, 'utf8')}`);
+  chmodSync(program, 0o755);
+  return program;
 }
 
 if (process.argv[1] === import.meta.filename) {
