@@ -3,39 +3,37 @@ import { bundleKey } from '../build-node.ts';
 import type { CheckCache, LockedPackage, NodePackage } from '../ports.ts';
 import { sha256 } from '../sha256.ts';
 import type { CheckEnd } from './checklist.ts';
+import { judgingCode } from './judging-code.ts';
 
-/** Raised whenever a check, over the same bytes, may come to another verdict. What runs in cells is known by its image. */
-const recipes = { static: 2, types: 2, build: 1, tests: 2, fixtures: 1 } as const;
-
-/** What tsc may read of a package. */
-const typed = /\.(?:[cm]?[jt]sx?|json)$/;
+/** What tsc may read of a package; upper and lower case are one here, as where files that suppress types are looked for. */
+const typed = /\.(?:[cm]?[jt]sx?|json)$/i;
 
 /**
- * A key of everything that decides a verdict: the check and its recipe, the bytes that it looks at, what they are locked
- * to, and the image that it is done in.
+ * A key of everything that decides a verdict: the check and the code that judges here, the bytes that it looks at, what
+ * they are locked to, and the image that it is done in, by which what runs in cells is known.
  */
-function verdictKey(check: keyof typeof recipes, decisive: Json): string {
-  return sha256(JSON.stringify(['glovebox.verdict/1', check, recipes[check], decisive])).slice('sha256:'.length);
+function verdictKey(check: 'static' | CellCheck, code: string, decisive: Json): string {
+  return sha256(JSON.stringify(['glovebox.verdict/2', check, code, decisive])).slice('sha256:'.length);
 }
 
 /** Package, manifest and lockfile in one: they are read together. */
-export const staticKey = (revision: string, registries: readonly string[]): string =>
-  verdictKey('static', [revision, [...registries], process.arch]);
+export const staticKey = (revision: string, registries: readonly string[], code = judgingCode()): string =>
+  verdictKey('static', code, [revision, [...registries], process.arch]);
 
-export const typesKey = (pkg: NodePackage, image: string): string =>
-  verdictKey('types', [fileList(pkg.files, (path) => typed.test(path)), lockedList(pkg), image]);
+export const typesKey = (pkg: NodePackage, image: string, code = judgingCode()): string =>
+  verdictKey('types', code, [fileList(pkg.files, (path) => typed.test(path)), lockedList(pkg), image]);
 
 /** Tests may read any file. */
-export const testsKey = (pkg: NodePackage, image: string): string =>
-  verdictKey('tests', [pkg.revision, lockedList(pkg), image]);
+export const testsKey = (pkg: NodePackage, image: string, code = judgingCode()): string =>
+  verdictKey('tests', code, [pkg.revision, lockedList(pkg), image]);
 
 /** @param image the builder image. */
-export const buildVerdictKey = (pkg: NodePackage, image: string): string =>
-  verdictKey('build', [bundleKey(pkg, image)]);
+export const buildVerdictKey = (pkg: NodePackage, image: string, code = judgingCode()): string =>
+  verdictKey('build', code, [bundleKey(pkg, image)]);
 
 /** @param image the runtime image. */
-export const fixturesKey = (pkg: NodePackage, bundleDigest: string, image: string): string =>
-  verdictKey('fixtures', [fileList(pkg.files, decidesFixtures), bundleDigest, image]);
+export const fixturesKey = (pkg: NodePackage, bundleDigest: string, image: string, code = judgingCode()): string =>
+  verdictKey('fixtures', code, [fileList(pkg.files, decidesFixtures), bundleDigest, image]);
 
 const decidesFixtures = (path: string): boolean => path === 'node.json' || path.startsWith('fixtures/');
 
@@ -65,3 +63,4 @@ export async function keepVerdict(cache: CheckCache, key: string, end: CheckEnd)
 
 /** Checks that boot cells, in the order in which they are shown. */
 export const cellChecks = ['types', 'build', 'tests', 'fixtures'] as const satisfies readonly CheckId[];
+type CellCheck = (typeof cellChecks)[number];

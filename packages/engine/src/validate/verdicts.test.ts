@@ -1,0 +1,74 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { NodePackage } from '../ports.ts';
+import { digestOfPackages, judgingCode } from './judging-code.ts';
+import { buildVerdictKey, fixturesKey, staticKey, testsKey, typesKey } from './verdicts.ts';
+
+const image = `sha256:${'7'.repeat(64)}`;
+const packageOf = (files: { [path: string]: string }): NodePackage =>
+  ({
+    files: new Map(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)])),
+    revision: JSON.stringify(files),
+    dependencies: [],
+    devDependencies: [],
+  }) as unknown as NodePackage;
+
+describe('the key of a type check', () => {
+  const keyOf = (files: { [path: string]: string }): string => typesKey(packageOf(files), image);
+
+  it.each(['src/a.ts', 'src/A.TS', 'src/a.MTS', 'src/a.Json', 'src/a.D.TS', 'src/a.jsx'])('changes with %s', (path) => {
+    expect(keyOf({ [path]: '1' })).not.toBe(keyOf({ [path]: '2' }));
+    expect(keyOf({ [path]: '1' })).toBe(keyOf({ [path]: '1' }));
+  });
+
+  it('does not change with what no type checker reads', () => {
+    expect(keyOf({ 'README.md': '1' })).toBe(keyOf({ 'README.md': '2' }));
+  });
+});
+
+describe('the code that judges', () => {
+  let dir: string;
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'glovebox-judging-'));
+    mkdirSync(join(dir, 'src', 'deep'), { recursive: true });
+    writeFileSync(join(dir, 'package.json'), '{}');
+    writeFileSync(join(dir, 'src', 'deep', 'check.ts'), 'export const a = 1;\n');
+  });
+  afterEach(() => rmSync(dir, { recursive: true }));
+
+  it('is another one after any change of a source or of what it depends on, but not of a test', () => {
+    const before = digestOfPackages([dir], 'v26');
+    writeFileSync(join(dir, 'src', 'deep', 'check.test.ts'), 'it()');
+    expect(digestOfPackages([dir], 'v26')).toBe(before);
+    const seen = new Set([before, digestOfPackages([dir], 'v27'), digestOfPackages([dir, dir], 'v26')]);
+    writeFileSync(join(dir, 'package.json'), '{"dependencies":{}}');
+    seen.add(digestOfPackages([dir], 'v26'));
+    cpSync(join(dir, 'src', 'deep'), join(dir, 'src', 'other'), { recursive: true });
+    seen.add(digestOfPackages([dir], 'v26'));
+    writeFileSync(join(dir, 'src', 'deep', 'check.ts'), 'export const a = 2;\n');
+    seen.add(digestOfPackages([dir], 'v26'));
+    expect(seen.size).toBe(6);
+  });
+
+  it('is part of every key', () => {
+    const pkg = packageOf({ 'node.json': '{}' });
+    const keys = (code: string): string[] => [
+      staticKey('r', [], code),
+      typesKey(pkg, image, code),
+      testsKey(pkg, image, code),
+      buildVerdictKey(pkg, image, code),
+      fixturesKey(pkg, image, image, code),
+    ];
+    expect(judgingCode()).toMatch(/^[0-9a-f]{64}$/);
+    expect(keys(judgingCode())).toEqual([
+      staticKey('r', []),
+      typesKey(pkg, image),
+      testsKey(pkg, image),
+      buildVerdictKey(pkg, image),
+      fixturesKey(pkg, image, image),
+    ]);
+    expect(new Set([...keys('one'), ...keys('another')]).size).toBe(10);
+  });
+});
