@@ -7,7 +7,7 @@ import { isObject } from '../json/value.ts';
 import { quoted } from '../text.ts';
 
 export const packageJsonFile = 'package.json';
-const limits = { maxBytes: 256 * 1024, maxDepth: 32 };
+export const packageJsonLimits = { maxBytes: 256 * 1024, maxDepth: 32 };
 const maxDependencies = 200;
 
 export interface PackageJson {
@@ -57,11 +57,11 @@ export async function readPackageJson(
   purpose: 'trial' | 'release',
   findings: Findings,
 ): Promise<{ pkg: PackageJson | undefined; unscopedName: string | undefined }> {
-  const json = readJsonFile(packageJsonFile, bytes, limits, 'PACKAGE_JSON_INVALID', findings);
+  const json = readJsonFile(packageJsonFile, bytes, packageJsonLimits, 'PACKAGE_JSON_INVALID', findings);
   if (json === undefined) return { pkg: undefined, unscopedName: undefined };
   const told = new ToldOf(json);
   const tell = (severity: 'error' | 'warning', path: string[], what: string, hint?: string) => {
-    const message = path.length === 0 ? what : `${path.map(plain).join('.')}: ${what}`;
+    const message = path.length === 0 ? what : `${dotted(path)}: ${what}`;
     told.tell({ rule: 'PACKAGE_JSON_INVALID', path, message, hint, severity });
   };
   const pkg = await check(json.value, purpose, tell);
@@ -152,5 +152,8 @@ async function dependencyProblem(name: string, spec: Json): Promise<string | und
   const { matchesEverything, rangeProblem } = await import('../lockfile/range.ts');
   return rangeProblem(spec) ?? (matchesEverything(spec) ? `${quoted(spec)} allows every version` : undefined);
 }
+
+/** A path in JSON, as text for people. */
+export const dotted = (path: readonly string[]): string => path.map(plain).join('.');
 
 const plain = (segment: string): string => (/^[\w@./-]{1,214}$/.test(segment) ? segment : quoted(segment));

@@ -11,6 +11,7 @@ import { type PackageJson, packageJsonFile, readPackageJson } from './package-js
 import { tellRanges } from './pins.ts';
 import { packageRevision } from './revision.ts';
 import { readTree } from './tree.ts';
+import { tellTypeSources } from './type-sources.ts';
 
 const lockfileName = 'package-lock.json';
 /** Lockfiles of other tools, and npm's second spelling: two lockfiles are two truths. */
@@ -52,6 +53,7 @@ async function readFiles(
     if (files.has(file)) findings.warning('PACKAGE_INVALID', `${file} is ignored`, { file }, 'Remove it.');
   }
 
+  tellTypeSources(files, findings);
   const packageJson = files.get(packageJsonFile);
   const { pkg, unscopedName } =
     packageJson === undefined
