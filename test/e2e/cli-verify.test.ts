@@ -1,7 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { rotateSigningKey } from '@glovebox/artifact';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { inWay, manyWays } from '../support/many-ways.ts';
 import { useCli } from '../support/use-cli.ts';
@@ -56,6 +57,20 @@ describe.concurrent('glovebox verify', () => {
     expect((await verify(path('receipt.json'), '--key', other, '--key', keyFile)).code).toBe(0);
     const { code, json } = await verify(path('receipt.json'), '--key', other);
     expect({ code, error: json().error?.code }).toEqual({ code: 1, error: 'RECEIPT_KEY_UNKNOWN' });
+  });
+
+  it('tells a retired key as such, of a run as of a file', async () => {
+    const rotated = path('rotated');
+    mkdirSync(rotated, { mode: 0o700 });
+    cpSync(join(cli().dataDir, 'keys'), join(rotated, 'keys'), { recursive: true });
+    copyFileSync(join(cli().dataDir, 'instance.json'), join(rotated, 'instance.json'));
+    await rotateSigningKey(rotated);
+    const keyList = join(rotated, 'keys', 'keys.json');
+    for (const what of [run, path('receipt.json')]) {
+      const { code, json } = await verify(what, '--key', keyList);
+      expect({ what, code, error: json().error?.code }).toEqual({ what, code: 1, error: 'KEY_RETIRED' });
+      expect((await verify(what, '--key', keyList, '--key', keyFile)).code).toBe(0);
+    }
   });
 
   it.each<[string, () => string | Buffer, number, string]>([

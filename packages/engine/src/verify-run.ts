@@ -9,13 +9,15 @@ import type { AuditLog } from './ports.ts';
  * against the entry of the audit chain that has its digest. The chain as a whole is for verifyAuditChain.
  *
  * @param keys public keys in PEM that are trusted; no other key counts.
- * @throws GloveboxError `NOT_FOUND`, `RECEIPT_*`.
+ * @param retired those that once were; one that is among `keys` too is trusted.
+ * @throws GloveboxError `NOT_FOUND`, `RECEIPT_*`, `KEY_RETIRED`.
  */
 export async function verifyRun(
   { store, audit }: Pick<Engine, 'store' | 'audit'>,
   project: string,
   runId: string,
   keys: readonly string[],
+  retired: readonly string[] = [],
 ): Promise<{ statement: ReceiptStatement; keyId: string }> {
   const found = await store.get(project, runId);
   const attempt = found?.attempts.at(-1);
@@ -28,7 +30,7 @@ export async function verifyRun(
       hint: 'Only attempts that had a cell have one.',
     });
   }
-  const verified = verifyReceipt(Buffer.from(end.receiptText), { keys: [...keys] });
+  const verified = verifyReceipt(Buffer.from(end.receiptText), { keys, retired });
   if (!verified.ok) throw GloveboxError.fromData(verified.error);
   if (sha256Of(end.receiptText) !== end.receiptDigest) {
     throw new GloveboxError('RECEIPT_MISMATCH', {

@@ -25,7 +25,7 @@ export async function verifyRunRecord(
 ): Promise<Verified> {
   const { client, close } = await openApi(await loadConfig(args.global.dataDir));
   try {
-    const body = pinned === undefined ? {} : { keys: pinned.keys };
+    const body = pinned ?? {};
     const verified = await client.call('runs.verify', { params: { project: projectOf(args), run }, body });
     return verifiedReceipt(verified, true);
   } finally {

@@ -114,7 +114,7 @@ export const runHandlers: Handlers<GroupName<'runs' | 'trials'>> = {
   'runs.verify': async ({ params, body }, { open }) => {
     const { verifyRun } = await import('@glovebox/engine');
     const engine = await open('store', 'audit', 'keys');
-    return verifyRun(engine, params.project, params.run, body.keys ?? engine.keys);
+    return verifyRun(engine, params.project, params.run, body.keys ?? engine.keys, body.retired);
   },
 };
 

@@ -100,3 +100,8 @@ export const snapshotBodyBytes = 45 * 1024 * 1024;
 export const trustedKeys = z.array(z.string().max(4096)).min(1).max(64);
 /** Of a body with such keys. */
 export const trustedKeysBytes = 2 * 64 * 4096 + smallBodyBytes;
+
+/** As key lists name them: two full ones. */
+export const retiredKeys = z.array(z.string().max(1024)).max(200);
+/** That much more of a body. */
+export const retiredKeysBytes = 2 * 200 * 1024;

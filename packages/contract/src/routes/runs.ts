@@ -16,6 +16,8 @@ import {
   project,
   projectParams,
   type RouteGroup,
+  retiredKeys,
+  retiredKeysBytes,
   skippedEvent,
   smallBodyBytes,
   snapshotBodyBytes,
@@ -193,10 +195,12 @@ export const runRoutes = {
     query: nothing,
     body: {
       schema: z.strictObject({
-        /** Public keys in PEM that are trusted, and no other; that of this instance where left out. */
+        /** Public keys in PEM that are trusted, and no other; those of this instance where left out. */
         keys: trustedKeys.optional(),
+        /** Public keys in PEM that once were: a receipt by one of them is refused as `KEY_RETIRED`. */
+        retired: retiredKeys.optional(),
       }),
-      maxBytes: trustedKeysBytes,
+      maxBytes: trustedKeysBytes + retiredKeysBytes,
     },
     responses: { 200: json(z.strictObject({ keyId: z.string(), statement: receiptStatementSchema })) },
     streams: null,
