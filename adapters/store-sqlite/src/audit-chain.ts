@@ -1,5 +1,6 @@
 import { auditChainStart, auditEntryHash } from '@glovebox/artifact/audit';
-import type { AuditEntry, AuditEvent } from '@glovebox/contract';
+import type { AuditAction, AuditEntry, AuditEvent } from '@glovebox/contract';
+import { GloveboxError } from '@glovebox/contract/errors';
 import type { Statements } from './statements.ts';
 
 /** Who acts where nobody asked: recovery after a crash. */
@@ -51,7 +52,16 @@ export function appendAudit(sql: Statements, event: AuditEvent): void {
   );
 }
 
-/** An event that no transition of the store brings about, such as the rotation of a key. */
+/** What no transition of the store brings about. */
+const ownActions: readonly AuditAction[] = ['instance.created', 'key.rotated'];
+
+/**
+ * An event by itself.
+ *
+ * @throws GloveboxError `INTERNAL` for the action of a transition: by the chain it would have happened, and it has not.
+ */
 export function appendAuditEvent(sql: Statements, event: AuditEvent): void {
+  if (!ownActions.includes(event.action))
+    throw new GloveboxError('INTERNAL', { message: `${event.action} is audited by its transition alone` });
   sql.write(() => appendAudit(sql, event));
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { auditEntryHash } from '@glovebox/artifact';
-import { auditEntrySchema } from '@glovebox/contract';
+import { type AuditAction, type AuditEvent, auditActions, auditEntrySchema } from '@glovebox/contract';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { checkDatabase } from '../test/support/check-database.ts';
 import { bringTo, digestOf, eventOf, makeDraft } from '../test/support/drafts.ts';
@@ -9,6 +9,8 @@ import { makeDirectory, makeEnd, makeRun, owner } from '../test/support/records.
 import { allRows } from '../test/support/rows.ts';
 import { auditStatement } from './audit-log.ts';
 import { openStore, type Store } from './index.ts';
+
+type Appended = Parameters<Store['audit']['append']>[0];
 
 let home: ReturnType<typeof makeDirectory>;
 let path: string;
@@ -108,6 +110,30 @@ describe('the audit chain', () => {
       },
     ]);
     expect(checkDatabase(path)).toEqual([]);
+  });
+
+  it('takes what no transition brings about, as the next entry, and no word of what one does', async () => {
+    const event = (action: AuditAction): AuditEvent => ({
+      atMs: 7,
+      actor: 'local:uid=7',
+      project: 'default',
+      action,
+      subject: 'a key',
+      details: { retired: 'another key' },
+    });
+    await history();
+    const [rotated, created] = [event('key.rotated'), event('instance.created')];
+    for (const one of [rotated, created]) await store.audit.append(one as Appended);
+    const [, , , published, ...added] = await store.audit.list({ limit: 10 });
+    expect(added).toMatchObject([
+      { seq: 5, previous: published?.hash, ...rotated },
+      { seq: 6, previous: added[0]?.hash, ...created },
+    ]);
+    expect(checkDatabase(path)).toEqual([]);
+    const before = allRows(path);
+    for (const action of auditActions.filter((name) => !['instance.created', 'key.rotated'].includes(name)))
+      await expect(store.audit.append(event(action) as Appended)).rejects.toMatchObject({ code: 'INTERNAL' });
+    expect(allRows(path)).toBe(before);
   });
 
   it('is listed in pages, and by project, action and subject', async () => {
