@@ -244,7 +244,9 @@ describe('glovebox audit', () => {
     const published = await list('--action', 'release.published', '--subject', 'default/sums@1.0.0');
     expect(published).toMatchObject([{ actor: `local:uid=${process.getuid?.()}`, subject: 'default/sums@1.0.0' }]);
     const [first] = await list('--limit', '1');
-    expect(first?.seq).toBe(1);
+    const { id } = JSON.parse(readFileSync(join(cli().dataDir, 'instance.json'), 'utf8'));
+    expect(first).toMatchObject({ seq: 1, action: 'instance.created', subject: id });
+    expect(await list('--action', 'instance.created')).toEqual([first]);
     expect((await list('--after', '3', '--limit', '2')).map(({ seq }) => seq)).toEqual([4, 5]);
     expect(await list('--subject', 'default/no-such-thing')).toEqual([]);
     const text = await run('audit', 'list', '--limit', '2');

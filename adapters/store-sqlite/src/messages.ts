@@ -1,4 +1,4 @@
-import type { ErrorData } from '@glovebox/contract';
+import type { AuditEvent, ErrorData } from '@glovebox/contract';
 import type { operations } from './operations.ts';
 import type { Statements } from './statements.ts';
 
@@ -6,6 +6,8 @@ export interface OpenOptions {
   path: string;
   /** How long one statement waits for another process before it gives up with `STORE_BUSY`. */
   busyTimeoutMs: number;
+  /** The first entry of the audit chain, where the database is made now. */
+  created?: AuditEvent;
 }
 
 export type OperationName = keyof typeof operations;

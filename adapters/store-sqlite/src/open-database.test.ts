@@ -11,11 +11,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { AuditEvent } from '@glovebox/contract';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { checkDatabase } from '../test/support/check-database.ts';
 import { makeDirectory, makeRun } from '../test/support/records.ts';
 import { openStore } from './index.ts';
-import { migrations } from './migrations.ts';
+import { migrations, type Step } from './migrations.ts';
 import { openDatabase, refuseDamagingSqlite } from './open-database.ts';
 
 let home: ReturnType<typeof makeDirectory>;
@@ -78,6 +79,57 @@ describe('opening a database', () => {
     const store = await openStore(path);
     expect(await store.runs.list({ project: 'default', limit: 100 })).toHaveLength(20);
     await store.close();
+  });
+
+  const created: AuditEvent = {
+    atMs: 1,
+    actor: 'local:uid=0',
+    project: 'default',
+    action: 'instance.created',
+    subject: 'an instance',
+    details: {},
+  };
+
+  it.each([true, false])(
+    'begins the audit chain of a new one, once, with what it is told (in thread: %s)',
+    async (inThread) => {
+      for (let opened = 0; opened < 2; opened++) {
+        const store = await openStore(path, { inThread, created });
+        expect(await store.audit.list({ limit: 10 })).toMatchObject([{ seq: 1, ...created }]);
+        await store.close();
+      }
+      expect(checkDatabase(path)).toEqual([]);
+    },
+  );
+
+  it.each(migrations.map((_, done) => done).slice(1))(
+    'tells nothing of the making of one that was there at schema %s',
+    async (done) => {
+      openDatabase({ path, busyTimeoutMs: 1000 }, migrations.slice(0, done)).close();
+      const store = await openStore(path, { inThread: true, created });
+      expect(await store.audit.head()).toBeUndefined();
+      await store.close();
+      expect(checkDatabase(path)).toEqual([]);
+    },
+  );
+
+  it('makes a new one whole or not at all', () => {
+    const failing: Step = () => {
+      throw new Error('killed in the last step');
+    };
+    expect(() => openDatabase({ path, busyTimeoutMs: 1000, created }, [...migrations, failing])).toThrow('killed');
+    const db = new DatabaseSync(path);
+    expect(
+      db
+        .prepare(
+          'SELECT (SELECT user_version FROM pragma_user_version) AS version, count(*) AS tables FROM sqlite_schema',
+        )
+        .get(),
+    ).toEqual({ version: 0, tables: 0 });
+    db.close();
+    const made = openDatabase({ path, busyTimeoutMs: 1000, created });
+    expect(made.prepare('SELECT seq, action FROM audit').all()).toEqual([{ seq: 1, action: 'instance.created' }]);
+    made.close();
   });
 
   it('refuses a database of a newer version and touches nothing', async () => {

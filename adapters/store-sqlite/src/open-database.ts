@@ -1,9 +1,12 @@
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import type { AuditEvent } from '@glovebox/contract';
 import { GloveboxError } from '@glovebox/contract/errors';
+import { appendAudit } from './audit-chain.ts';
 import { isBusy, storeError } from './failures.ts';
 import type { OpenOptions } from './messages.ts';
 import { applicationId, migrations, type Step } from './migrations.ts';
+import { Statements } from './statements.ts';
 
 /**
  * Releases that cannot damage a WAL database by a reset at the wrong moment (sqlite.org/wal.html#walresetbug): 3.51.3 and
@@ -36,7 +39,10 @@ export function createDatabaseFile(path: string): void {
  * @throws GloveboxError `DATA_DIR_UNUSABLE`, `DISK_FULL`, `STORE_BUSY`, `STORE_CORRUPTED`, `STORE_TOO_NEW` (with nothing
  * changed), `HOST_UNSUPPORTED` for a SQLite that may damage the file.
  */
-export function openDatabase({ path, busyTimeoutMs }: OpenOptions, steps: readonly Step[] = migrations): DatabaseSync {
+export function openDatabase(
+  { path, busyTimeoutMs, created }: OpenOptions,
+  steps: readonly Step[] = migrations,
+): DatabaseSync {
   refuseDamagingSqlite(process.versions.sqlite ?? '');
   let db: DatabaseSync | undefined;
   try {
@@ -54,7 +60,7 @@ export function openDatabase({ path, busyTimeoutMs }: OpenOptions, steps: readon
     const opened = db;
     retryWhileBusy(busyTimeoutMs, () => opened.exec('PRAGMA journal_mode = WAL'));
     db.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;');
-    migrate(db, path, steps);
+    migrate(db, path, steps, created);
     return db;
   } catch (error) {
     db?.close();
@@ -64,20 +70,23 @@ export function openDatabase({ path, busyTimeoutMs }: OpenOptions, steps: readon
 
 /**
  * Apply the steps that are missing, each in one transaction with its number, so that a crash leaves the database before
- * or after a step. Processes that open at once wait for each other, and the later ones find nothing left to do.
+ * or after a step. One that is new gets all of them in one, with the first entry of its audit chain: there is no database
+ * without it that is not an older one. Processes that open at once wait for each other, and the later ones find nothing
+ * left to do.
  */
-export function migrate(db: DatabaseSync, path: string, steps: readonly Step[]): void {
+export function migrate(db: DatabaseSync, path: string, steps: readonly Step[], created?: AuditEvent): void {
   while (userVersion(db) < steps.length) {
     db.exec('BEGIN IMMEDIATE');
     try {
       // Read again: another process may have done it while this one waited.
       const version = userVersion(db);
-      const step = steps[version];
-      if (step !== undefined) {
+      const next = version === 0 ? steps.length : version + 1;
+      for (const [i, step] of steps.slice(version, next).entries()) {
         if (typeof step === 'string') db.exec(step);
         else step(db);
-        db.exec(`PRAGMA user_version = ${version + 1}`);
+        db.exec(`PRAGMA user_version = ${version + i + 1}`);
       }
+      if (version === 0 && created !== undefined) appendAudit(new Statements(db), created);
       db.exec('COMMIT');
     } catch (error) {
       if (db.isTransaction) db.exec('ROLLBACK');

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import type { AuditEvent } from '@glovebox/contract';
 import type { AuditLog, DraftStore, ReleaseStore, RunStore } from '@glovebox/engine';
 import { type Connection, connectHere, connectWorker } from './connection.ts';
 import { createDatabaseFile } from './open-database.ts';
@@ -11,6 +12,8 @@ export interface StoreOptions {
   inThread?: boolean;
   /** How long a transaction waits for those of other processes before `STORE_BUSY`. Default 10 s. */
   busyTimeoutMs?: number;
+  /** The first entry of the audit chain, where this call makes the database; one that is there gets none. */
+  created?: AuditEvent;
 }
 
 /** The ports that one database serves. */
@@ -37,7 +40,8 @@ export async function openStore(path: string, options: StoreOptions = {}): Promi
   const file = resolve(path);
   createDatabaseFile(file);
   const connect = options.inThread === true ? connectHere : connectWorker;
-  const connection = await connect({ path: file, busyTimeoutMs: options.busyTimeoutMs ?? 10_000 });
+  const { busyTimeoutMs = 10_000, created } = options;
+  const connection = await connect({ path: file, busyTimeoutMs, ...(created === undefined ? {} : { created }) });
   return {
     runs: runStore(connection),
     drafts: draftStore(connection),

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
+import { defaultProject } from '@glovebox/contract';
 import type { Engine } from '@glovebox/engine';
 import { openOwnership } from '@glovebox/engine/ownership';
 import type { Store } from '@glovebox/store-sqlite';
+import { localActor } from './actor.ts';
 import { cacheOf, type DriverOverrides, openDriver, openImages, openPackages, type Places } from './adapters.ts';
 import type { Config } from './config.ts';
 import { hasTraces, sweepDataDir } from './sweep.ts';
@@ -34,9 +36,19 @@ export function openLocalParts(config: Config, overrides: DriverOverrides = {}, 
   const driver = once(async () => openDriver(config, (await instance()).instance, overrides, places));
 
   const openRecords = async (where: 'inThread' | 'worker'): Promise<Store> => {
-    await instance();
+    const { instance: id, signer } = await instance();
     const { openStore } = await import('@glovebox/store-sqlite');
-    const store = await openStore(join(dataDir, 'glovebox.db'), { inThread: where === 'inThread' });
+    const store = await openStore(join(dataDir, 'glovebox.db'), {
+      inThread: where === 'inThread',
+      created: {
+        atMs: Date.now(),
+        actor: localActor(),
+        project: defaultProject,
+        action: 'instance.created',
+        subject: id,
+        details: { keyId: signer.keyId },
+      },
+    });
     try {
       await recover(store, where === 'worker' ? 'required' : 'possible');
       latest = store;
@@ -92,6 +104,7 @@ export function openLocalParts(config: Config, overrides: DriverOverrides = {}, 
     packages: once(() => openPackages(config, places)),
     bundles: once(async () => (await import('@glovebox/engine')).createBundleCache(cacheOf(config, places, 'bundles'))),
     checks: once(async () => (await import('@glovebox/engine')).createCheckCache(cacheOf(config, places, 'checks'))),
+    checkTurns: once(async () => (await import('@glovebox/engine')).createTurns()),
     signer: async () => (await instance()).signer,
     keys: async () => {
       const { publicKeyPem, retiredKeyPems } = await instance();
