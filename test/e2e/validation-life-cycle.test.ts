@@ -1,5 +1,5 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { GloveboxError } from '@glovebox/contract';
 import { type CheckEvent, type Engine, publishRelease, putDraft, validateDraft } from '@glovebox/engine';
@@ -86,6 +86,31 @@ describe('a validation that goes on', () => {
     ]);
     expect(engine().boots.length).toBe(before);
   });
+});
+
+it('boots for several validations at once no more cells than for one, and all pass', async () => {
+  const { driver } = engine().engine;
+  let [alive, most] = [0, 0];
+  const counted: typeof driver = {
+    name: driver.name,
+    inspect: (image) => driver.inspect(image),
+    sweep: () => driver.sweep(),
+    async boot(plan, cell) {
+      most = Math.max(most, ++alive);
+      const booted = await driver.boot(plan, cell);
+      void booted.ended.then(() => alive--);
+      return booted;
+    },
+  };
+  const states = await Promise.all(
+    ['one', 'two', 'three'].map(async (project) => {
+      const { draft } = await putDraft(engine().engine, { project, actor, files: fresh(`at once, ${project}`) });
+      const request = { project, id, revision: draft.revision, actor };
+      return (await validateDraft({ ...engine().engine, driver: counted }, request)).draft.state;
+    }),
+  );
+  expect(states).toEqual(['passed', 'passed', 'passed']);
+  expect(most).toBeLessThanOrEqual(Math.max(2, availableParallelism()));
 });
 
 describe('a validation of which the store cannot be told how it ended', () => {

@@ -12,6 +12,7 @@ import type {
   ReleaseStore,
   RunStore,
 } from './ports.ts';
+import type { Turns } from './validate/turns.ts';
 
 /** What the use cases work with. Made once, by the app, and passed to each. */
 export interface Engine {
@@ -21,6 +22,8 @@ export interface Engine {
   readonly audit: AuditLog;
   readonly artifacts: ArtifactStore;
   readonly checks: CheckCache;
+  /** Of all validations of the process. */
+  readonly checkTurns: Turns;
   readonly blobs: BlobStore;
   readonly images: ImageStore;
   readonly driver: CellDriver;
@@ -48,6 +51,7 @@ export const openEngine = (open: OpenParts): Promise<Engine> =>
     'audit',
     'artifacts',
     'checks',
+    'checkTurns',
     'blobs',
     'images',
     'driver',

@@ -63,6 +63,7 @@ export { type Fixture, type FixtureVerdict, judgeFixture, readFixture } from './
 export type { CheckOutcome } from './validate/outcome.ts';
 export { type PutDraft, type PutDraftRequest, putDraft } from './validate/put-draft.ts';
 export { reportToSarif } from './validate/sarif.ts';
+export { createTurns, type Turns } from './validate/turns.ts';
 export {
   type Validated,
   type ValidateRequest,

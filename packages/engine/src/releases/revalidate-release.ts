@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { decodeSnapshot, reportStatement, signStatement } from '@glovebox/artifact';
 import { type Digest, GloveboxError, type Json, type Release, type Report } from '@glovebox/contract';
 import { openJudge } from '@glovebox/validate';
@@ -78,7 +77,7 @@ async function prove(
 }
 
 async function runFixtures(
-  { driver, now, monotonicMs }: Engine,
+  { driver, checkTurns, now, monotonicMs }: Engine,
   project: string,
   { config: { manifest }, bundle, bundleDigest, sourceMap }: TrustedArtifact,
   files: ReadonlyMap<string, Uint8Array>,
@@ -87,17 +86,20 @@ async function runFixtures(
 ): Promise<CheckOutcome> {
   const judge = openJudge({ input: manifest.input, config: manifest.config, output: manifest.output });
   try {
-    return await checkFixtures(
-      { project, pkg: { manifest, files }, bundle, bundleDigest, sourceMap },
-      {
-        driver: limitCells(driver, Math.max(2, availableParallelism())),
-        image: image.digest as Digest,
-        judge,
-        now,
-        monotonicMs,
-        ...(signal ? { signal } : {}),
-      },
-    );
+    return await checkTurns.take(async () => {
+      signal?.throwIfAborted();
+      return checkFixtures(
+        { project, pkg: { manifest, files }, bundle, bundleDigest, sourceMap },
+        {
+          driver: limitCells(driver, checkTurns.cells),
+          image: image.digest as Digest,
+          judge,
+          now,
+          monotonicMs,
+          ...(signal ? { signal } : {}),
+        },
+      );
+    }, signal);
   } catch (error) {
     // Whatever broke while all was being stopped broke because of it.
     throw signal?.aborted ? new GloveboxError('INTERRUPTED', { cause: error }) : error;

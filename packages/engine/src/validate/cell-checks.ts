@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import type { CellDriver } from '@glovebox/cell';
 import type { CheckId, Digest } from '@glovebox/contract';
 import type { Tarball } from '../bundle/restore-dependencies.ts';
@@ -44,11 +43,21 @@ export async function findKnown(engine: Engine, pkg: NodePackage, images: CellWo
   return { types, tests, build };
 }
 
+/** Whether a verdict is missing that only a cell can give. */
+export async function needsCells(
+  engine: Engine,
+  pkg: NodePackage,
+  images: CellWork['images'],
+  { types, tests, build }: Known,
+): Promise<boolean> {
+  if (types === undefined || tests === undefined || build?.built === undefined) return true;
+  return (await findVerdict(engine.checks, fixturesKey(pkg, build.built.bundleDigest, images.runtime))) === undefined;
+}
+
 /** Perform types, tests, and build with fixtures, side by side. @returns what was built. */
 export async function performCellChecks(work: CellWork): Promise<CheckedBuild['built']> {
   const { pkg, images, known, signal } = work;
-  // A cell of any kind keeps about one processor busy, and a builder cell may hold a gigabyte.
-  const driver = limitCells(work.engine.driver, Math.max(2, availableParallelism()));
+  const driver = limitCells(work.engine.driver, work.engine.checkTurns.cells);
   const options = { driver, image: images.builder, ...(signal === undefined ? {} : { signal }) };
   // All are waited for, whatever one of them comes to: no cell outlives the call.
   const [built, ...others] = await Promise.allSettled([

@@ -2,7 +2,7 @@ import type { Digest } from '@glovebox/contract';
 import type { Tarball } from '../bundle/restore-dependencies.ts';
 import type { Engine } from '../engine.ts';
 import type { NodePackage } from '../ports.ts';
-import { type CellWork, findKnown, type Known, performCellChecks } from './cell-checks.ts';
+import { findKnown, type Known, needsCells, performCellChecks } from './cell-checks.ts';
 import type { CheckedBuild } from './check-build.ts';
 import type { CheckEnd, Checklist } from './checklist.ts';
 import { fetchLocked } from './fetch-locked.ts';
@@ -30,8 +30,8 @@ export interface CheckedPackage {
 
 /**
  * Perform all checks of a draft. Those that read come first, and nothing boots unless they pass; the rest goes side by
- * side, each in cells of its own. A check that has passed over the same bytes before is not done again. How each went is in
- * the checklist.
+ * side, each in cells of its own, when its turn among the validations of this process comes. A check that has passed over
+ * the same bytes before is not done again. How each went is in the checklist.
  *
  * Resolves only when every cell is dead. @throws what is a defect of ours.
  */
@@ -56,10 +56,24 @@ export async function runChecks(
     }
     const { pkg, key } = statics;
     const known = await findKnown(engine, pkg, images);
-    const { end, tarballs } = await fetchWhatIsNeeded(engine, pkg, known, statics.lockfile, checklist, signal);
-    await keepVerdict(engine.checks, key, end);
-    const work: CellWork = { engine, project: draft.project, pkg, images, known, tarballs, judge, checklist, signal };
-    const built = await performCellChecks(work);
+    const perform = async (): Promise<CheckedBuild['built']> => {
+      const { end, tarballs } = await fetchWhatIsNeeded(engine, pkg, known, statics.lockfile, checklist, signal);
+      await keepVerdict(engine.checks, key, end);
+      return performCellChecks({
+        engine,
+        project: draft.project,
+        pkg,
+        images,
+        known,
+        tarballs,
+        judge,
+        checklist,
+        signal,
+      });
+    };
+    // With the fetching: who waits holds no archives in memory.
+    const inTurn = await needsCells(engine, pkg, images, known);
+    const built = inTurn ? await engine.checkTurns.take(perform, signal) : await perform();
     return built === undefined ? undefined : { pkg, built };
   } finally {
     judge.close();
