@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -14,8 +14,18 @@ let known: string | undefined;
  * they depend on by exact versions, and the Node.js that runs them. Computed once in a process: some milliseconds.
  */
 export function judgingCode(): string {
-  known ??= digestOfPackages([own, ...neighbours(own)], process.version);
+  known ??= codeOf(own);
   return known;
+}
+
+/** As judgingCode, of a package anywhere. Where its sources are not to be had, no other process has the same. */
+export function codeOf(dir: string): string {
+  try {
+    return digestOfPackages([dir, ...neighbours(dir)], process.version);
+  } catch {
+    // Packed into one program: then verdicts are remembered for as long as this runs, and none of others is believed.
+    return randomBytes(32).toString('hex');
+  }
 }
 
 /** Sha256 in hex, of the package.json and the sources of packages; tests judge nothing. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NodePackage } from '../ports.ts';
-import { digestOfPackages, judgingCode } from './judging-code.ts';
+import { codeOf, digestOfPackages, judgingCode } from './judging-code.ts';
 import { buildVerdictKey, fixturesKey, staticKey, testsKey, typesKey } from './verdicts.ts';
 
 const image = `sha256:${'7'.repeat(64)}`;
@@ -50,6 +50,13 @@ describe('the code that judges', () => {
     writeFileSync(join(dir, 'src', 'deep', 'check.ts'), 'export const a = 2;\n');
     seen.add(digestOfPackages([dir], 'v26'));
     expect(seen.size).toBe(6);
+  });
+
+  it('is that of one process alone where there are no sources', () => {
+    writeFileSync(join(dir, 'package.json'), '{"dependencies":{}}');
+    expect(codeOf(dir)).toBe(codeOf(dir));
+    rmSync(join(dir, 'src'), { recursive: true });
+    expect(codeOf(dir)).not.toBe(codeOf(dir));
   });
 
   it('is part of every key', () => {
