@@ -30,6 +30,7 @@ export async function measure(quick: boolean, say: (line: string) => void): Prom
     dataDir: dir,
     runtime: 'auto',
     registry: undefined,
+    minimumPackageAgeMs: undefined,
     extraCa: undefined,
   });
   let docker: DockerPeer | undefined;

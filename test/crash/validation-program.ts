@@ -9,7 +9,13 @@ import { killAtNthCall } from '../support/kill-at-nth-call.ts';
 import { actor } from '../support/validation.ts';
 
 const [dataDir = '', id = '', when = ''] = process.argv.slice(2);
-const config = { dataDir, runtime: 'auto', registry: undefined, extraCa: process.env.GLOVEBOX_EXTRA_CA };
+const config = {
+  dataDir,
+  runtime: 'auto',
+  registry: undefined,
+  minimumPackageAgeMs: undefined,
+  extraCa: process.env.GLOVEBOX_EXTRA_CA,
+};
 const { engine, close } = await openLocalEngine(config, {}, { imagesDir: sharedImages });
 const onCheck = (event: CheckEvent): void => {
   if (when === 'cells' && event.kind === 'started' && event.check === 'tests')

@@ -32,7 +32,13 @@ async function afterDeath(
     const [code, signal] = await once(child, 'exit');
     if (code === 0) return 'lived';
     expect({ when, signal }).toEqual({ when, signal: 'SIGKILL' });
-    const config = { dataDir, runtime: 'auto', registry: undefined, extraCa: process.env.GLOVEBOX_EXTRA_CA };
+    const config = {
+      dataDir,
+      runtime: 'auto',
+      registry: undefined,
+      minimumPackageAgeMs: undefined,
+      extraCa: process.env.GLOVEBOX_EXTRA_CA,
+    };
     const { engine, close } = await openLocalEngine(config, {}, { imagesDir: sharedImages });
     try {
       await look(engine, dataDir);

@@ -52,7 +52,7 @@ describe('glovebox init', () => {
       .split('\n')
       .filter((line) => /^# [a-z]+: /.test(line))
       .map((line) => line.slice(2));
-    expect(settings.map((line) => line.split(':')[0])).toEqual(['runtime', 'registry']);
+    expect(settings.map((line) => line.split(':')[0])).toEqual(['runtime', 'registry', 'packages']);
     writeFileSync(join(home.dataDir, 'glovebox.yaml'), `${settings.join('\n')}\n`);
     expect((await home.run(['run', 'list'])).code).toBe(0);
   });

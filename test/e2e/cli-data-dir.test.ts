@@ -61,6 +61,14 @@ describe.concurrent('glovebox.yaml', () => {
     ['gives a setting no value', 'runtime:\n', { path: '/runtime' }, /absolute path/],
     ['names a registry that is no URL', 'registry: example\n', { line: 1, column: 11, path: '/registry' }, /https:/],
     ['names a registry that is a file', 'registry: file:///etc\n', { path: '/registry' }, /https:/],
+    [
+      'demands an age without a unit',
+      'packages:\n  minimumAge: 7\n',
+      { line: 2, column: 15, path: '/packages/minimumAge' },
+      /days, hours or minutes/,
+    ],
+    ['demands an age of nothing', 'packages: { minimumAge: 0d }\n', { line: 1, column: 25 }, /7d/],
+    ['demands something else of packages', 'packages:\n  maximumAge: 7d\n', { path: '/packages' }, /minimumAge/],
     ['has aliases', 'runtime: &a crun\nregistry: *a\n', { line: 1 }, /alias/],
     ['has a tag', 'runtime: !!js/function "x"\n', { line: 1 }, /tag/],
     ['is several documents', 'runtime: crun\n---\nruntime: runc\n', {}, /document/],
@@ -113,6 +121,8 @@ describe.concurrent('glovebox.yaml', () => {
       '---\n',
       'runtime: crun\n',
       'runtime: "/usr/bin/crun"\nregistry: https://registry.example.com/\n',
+      'packages: {}\n',
+      'packages:\n  minimumAge: 90m\n',
     ]) {
       writeFileSync(file, content);
       expect({ content, code: (await cli().run(['run', 'list'])).code }).toEqual({ content, code: 0 });

@@ -22,7 +22,7 @@ beforeAll(async () => {
   dataDir = join(dir, 'data');
   mkdirSync(dataDir, { mode: 0o700 });
   copyImages(join(sharedImages, 'images'), join(dataDir, 'images'));
-  const config = { dataDir, runtime: 'auto', registry: undefined, extraCa: undefined };
+  const config = { dataDir, runtime: 'auto', registry: undefined, minimumPackageAgeMs: undefined, extraCa: undefined };
   local = await openLocalEngine(config, {}, { imagesDir: dataDir });
 });
 afterAll(async () => {

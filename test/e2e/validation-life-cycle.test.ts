@@ -207,7 +207,7 @@ describe('what the host or the registry cannot do', () => {
   const failing = (code: 'REGISTRY_UNAVAILABLE' | 'DEPENDENCY_INTEGRITY' | 'DEPENDENCY_NOT_FOUND'): Engine => ({
     ...engine().engine,
     packages: {
-      registries: () => engine().engine.packages.registries(),
+      ...engine().engine.packages,
       tarball: () => Promise.reject(new GloveboxError(code)),
     },
   });

@@ -44,7 +44,13 @@ export async function openTestEngine(overrides: DriverOverrides = {}): Promise<T
   await images.build({});
   const dir = await mkdtemp(join(tmpdir(), 'glovebox-test-'));
   const dataDir = join(dir, 'data');
-  const config = { dataDir, runtime: 'auto', registry: undefined, extraCa: process.env.GLOVEBOX_EXTRA_CA };
+  const config = {
+    dataDir,
+    runtime: 'auto',
+    registry: undefined,
+    minimumPackageAgeMs: undefined,
+    extraCa: process.env.GLOVEBOX_EXTRA_CA,
+  };
   const local = await openLocalEngine(config, overrides, { imagesDir: sharedImages });
   const boots: CellRole[] = [];
   const engine: Engine = { ...local.engine, driver: counting(local.engine.driver, boots) };

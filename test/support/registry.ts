@@ -19,6 +19,8 @@ export interface Registry {
    * @returns its integrity.
    */
   publish(name: string, version: string, archive: Uint8Array, metadata?: object): string;
+  /** Tell of the versions of a package that were published, and these times of them, as npm does for all versions in one. */
+  tellTimes(name: string, times: { [version: string]: unknown }): void;
   /** What fetches from it, with a cache of its own unless one is given. */
   source(cacheDir?: string): PackageSource;
   close(): Promise<void>;
@@ -29,6 +31,7 @@ export const integrityOf = (bytes: Uint8Array): string =>
 
 export async function openRegistry(): Promise<Registry> {
   const answers = new Map<string, string | Uint8Array>();
+  const versions = new Map<string, object>();
   const requests: string[] = [];
   const home = mkdtempSync(join(tmpdir(), 'glovebox-registry-'));
   const server = createServer((request, response) => {
@@ -48,9 +51,14 @@ export async function openRegistry(): Promise<Registry> {
       const tarball = `/${name}/-/${name.replace(/^@[^/]+\//, '')}-${version}.tgz`;
       const integrity = integrityOf(archive);
       const dist = { integrity, tarball: new URL(tarball, url).href };
-      answers.set(`/${name}/${version}`, JSON.stringify({ name, version, ...metadata, dist }));
+      const described = { name, version, ...metadata, dist };
+      versions.set(name, { ...versions.get(name), [version]: described });
+      answers.set(`/${name}/${version}`, JSON.stringify(described));
       answers.set(tarball, archive);
       return integrity;
+    },
+    tellTimes(name, time) {
+      answers.set(`/${name}`, JSON.stringify({ name, versions: versions.get(name) ?? {}, time }));
     },
     source: (cacheDir = join(home, `cache-${caches++}`)) =>
       createPackageSource({ cacheDir, registry: url, env: { HOME: home } }),

@@ -41,7 +41,13 @@ try {
 async function demo(): Promise<number> {
   const sabotage = readFlags();
   const dataDir = await makeDataDir();
-  const config = { dataDir, runtime: 'auto', registry: undefined, extraCa: process.env.GLOVEBOX_EXTRA_CA };
+  const config = {
+    dataDir,
+    runtime: 'auto',
+    registry: undefined,
+    minimumPackageAgeMs: undefined,
+    extraCa: process.env.GLOVEBOX_EXTRA_CA,
+  };
   const { engine, close } = await openLocalEngine(config, {}, kept);
   try {
     step('Images from scratch: Node.js, its libraries, the guest; no shell, no package manager');

@@ -3,6 +3,7 @@ import type { PackageRequest, PackageSource } from '@glovebox/engine';
 import { concurrencyLimit } from './concurrency-limit.ts';
 import { type Environment, type NpmConfig, type NpmConfigSources, readNpmConfig } from './npm-config.ts';
 import { checkMetadata, checkTarball, refuseMalformed } from './package-checks.ts';
+import { openPublishTimes, readPublishTime } from './publish-times.ts';
 import {
   createRegistryClient,
   defaultRegistryLimits,
@@ -34,6 +35,7 @@ const atOnce = 8;
 export function createPackageSource(options: PackageSourceOptions): PackageSource {
   const limits = { ...defaultRegistryLimits, ...options.limits };
   const cache = openTarballCache(options.cacheDir);
+  const times = openPublishTimes(options.cacheDir);
   const limited = concurrencyLimit(atOnce);
   let opened: { config: NpmConfig; client: RegistryClient } | undefined;
   const open = () => {
@@ -49,7 +51,7 @@ export function createPackageSource(options: PackageSourceOptions): PackageSourc
       refuseMalformed(request);
       const { config, client } = open();
       const registry = config.registryFor(request.name);
-      const key = cacheKey(registry, request);
+      const key = cacheKey('tarball', registry, request);
       const cached = await cache.find(key, request.integrity);
       if (cached !== undefined) return cached;
       const fetch = async (): Promise<Uint8Array> => {
@@ -61,8 +63,54 @@ export function createPackageSource(options: PackageSourceOptions): PackageSourc
         throw signal?.aborted ? interrupted(request) : error;
       });
     },
+    async publishedAt(request, signal) {
+      refuseMalformed(request);
+      const { config, client } = open();
+      const registry = config.registryFor(request.name);
+      const key = cacheKey('published', registry, request);
+      const cached = await times.find(key);
+      if (cached !== undefined) return cached;
+      const fetch = async (): Promise<number | undefined> => {
+        const publishedAtMs = await fetchPublishTime(client, registry, request, signal);
+        // What the registry does not tell today it may tell tomorrow.
+        if (publishedAtMs !== undefined) await times.keep(key, publishedAtMs);
+        return publishedAtMs;
+      };
+      return limited(fetch, signal).catch((error: unknown) => {
+        throw signal?.aborted ? interrupted(request) : error;
+      });
+    },
   };
 }
+
+/**
+ * Out of the metadata of all versions in full: that of one version, and the short one that installers ask for, have no times.
+ * A time counts only for the bytes that are asked for, so the version must be there, with this integrity: registries keep
+ * the times of versions that they have removed.
+ */
+async function fetchPublishTime(
+  client: RegistryClient,
+  registry: URL,
+  request: PackageRequest,
+  signal: AbortSignal | undefined,
+): Promise<number | undefined> {
+  const { name, version } = request;
+  const what = `the publish time of ${name}@${version}`;
+  const all = await client.get(registry, metadataPath(name), { what, accept: 'application/json', signal });
+  if (all === undefined) return undefined;
+  const { versions, time } = parseMetadata(all, registry, what) as { [member in 'versions' | 'time']?: unknown };
+  const metadata = memberOf(versions, version);
+  if (metadata === undefined) return undefined;
+  await checkMetadata(metadata, request);
+  return readPublishTime(memberOf(time, version));
+}
+
+const memberOf = (unsafeValue: unknown, name: string): unknown =>
+  typeof unsafeValue === 'object' && unsafeValue !== null && Object.hasOwn(unsafeValue, name)
+    ? (unsafeValue as { [name: string]: unknown })[name]
+    : undefined;
+
+const metadataPath = (name: string): string => name.replace('/', '%2f');
 
 async function fetchChecked(
   client: RegistryClient,
@@ -92,7 +140,7 @@ async function fetchMetadata(
   signal: AbortSignal | undefined,
 ): Promise<unknown> {
   const { name, version } = request;
-  const path = name.replace('/', '%2f');
+  const path = metadataPath(name);
   const what = `the metadata of ${name}@${version}`;
   const one = await client.get(registry, `${path}/${encodeURIComponent(version)}`, {
     what,
@@ -128,5 +176,5 @@ const interrupted = ({ name, version }: PackageRequest): GloveboxError =>
   new GloveboxError('INTERRUPTED', { message: `Fetching ${name}@${version} was cancelled.` });
 
 /** Everything that an answer depends on, without credentials. */
-const cacheKey = (registry: URL, { name, version, integrity }: PackageRequest): string =>
-  `glovebox:tarball:${JSON.stringify([registry.origin + registry.pathname, name, version, integrity])}`;
+const cacheKey = (kind: 'tarball' | 'published', registry: URL, { name, version, integrity }: PackageRequest): string =>
+  `glovebox:${kind}:${JSON.stringify([registry.origin + registry.pathname, name, version, integrity])}`;

@@ -32,6 +32,7 @@ declare module 'ssri' {
 declare module 'cacache' {
   const cacache: {
     get: {
+      (cache: string, key: string, options: { memoize: false }): Promise<{ data: Uint8Array }>;
       info(cache: string, key: string): Promise<{ integrity: string; size: number } | null>;
       byDigest(cache: string, integrity: string, options: { memoize: false }): Promise<Uint8Array>;
     };
@@ -39,7 +40,7 @@ declare module 'cacache' {
       cache: string,
       key: string,
       data: Uint8Array,
-      options: { integrity: string; algorithms: string[] },
+      options: { integrity?: string; algorithms: string[] },
     ): Promise<unknown>;
     rm: {
       entry(cache: string, key: string): Promise<unknown>;

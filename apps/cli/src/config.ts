@@ -14,9 +14,19 @@ export const environmentNames = {
   extraCa: 'GLOVEBOX_EXTRA_CA',
 } as const;
 
+const ageUnits = { d: 86_400_000, h: 3_600_000, m: 60_000 } as const;
+const agePattern = /^([1-9]\d{0,4})([dhm])$/;
+
+/** Of a text of that pattern. */
+function ageInMs(text: string): number {
+  const [, count, unit] = agePattern.exec(text) as unknown as [string, string, keyof typeof ageUnits];
+  return Number(count) * ageUnits[unit];
+}
+
 const fileSchema = z.strictObject({
   runtime: z.union([z.enum(['auto', 'crun', 'runc']), z.string().startsWith('/')]).default('auto'),
   registry: z.url({ protocol: /^https?$/ }).optional(),
+  packages: z.strictObject({ minimumAge: z.string().regex(agePattern).transform(ageInMs).optional() }).optional(),
 });
 
 export interface Config {
@@ -25,6 +35,8 @@ export interface Config {
   readonly runtime: string;
   /** URL of the package registry; undefined means the one that npm is configured with. */
   readonly registry: string | undefined;
+  /** How long a package version must have been in the registry before a validation takes it; undefined: however short. */
+  readonly minimumPackageAgeMs: number | undefined;
   readonly extraCa: string | undefined;
 }
 
@@ -56,8 +68,14 @@ export async function loadConfig(dataDirOption: string | undefined): Promise<Con
 export const defaultConfig = (dataDirOption: string | undefined): Config =>
   withSettings(dataDirOf(dataDirOption), fileSchema.parse({}));
 
-function withSettings(dataDir: string, { runtime, registry }: z.infer<typeof fileSchema>): Config {
-  return { dataDir, runtime, registry, extraCa: process.env[environmentNames.extraCa] };
+function withSettings(dataDir: string, { runtime, registry, packages }: z.infer<typeof fileSchema>): Config {
+  return {
+    dataDir,
+    runtime,
+    registry,
+    minimumPackageAgeMs: packages?.minimumAge,
+    extraCa: process.env[environmentNames.extraCa],
+  };
 }
 
 async function readConfigFile(path: string): Promise<z.infer<typeof fileSchema>> {
@@ -91,7 +109,7 @@ async function readConfigFile(path: string): Promise<z.infer<typeof fileSchema>>
     const pair = pairs.find(({ key }) => String(key) === name);
     return ((part === 'key' ? pair?.key : (pair?.value ?? pair?.key)) as { range?: [number] } | undefined)?.range?.[0];
   };
-  if (issue?.code === 'unrecognized_keys') {
+  if (issue?.code === 'unrecognized_keys' && issue.path.length === 0) {
     const [name = ''] = issue.keys;
     const { nearest } = await import('@glovebox/validate');
     const near = nearest(name, Object.keys(fileSchema.shape));
@@ -100,20 +118,24 @@ async function readConfigFile(path: string): Promise<z.infer<typeof fileSchema>>
       offsetOf(name, 'key'),
       {
         path: `/${name}`,
-        hint: `There is ${Object.keys(fileSchema.shape).join(' and ')}.`,
+        hint: `There is ${Object.keys(fileSchema.shape).join(', ')}.`,
       },
     );
   }
   const name = String(issue?.path[0] ?? '');
   if (name === '')
     return refuse('the settings are no map of names and values', document.contents?.range?.[0], { path: '' });
-  return refuse(`${name} ${meanings[name as keyof typeof meanings]}`, offsetOf(name, 'value'), { path: `/${name}` });
+  const within = document.getIn(issue?.path ?? [], true) as { range?: [number] } | undefined;
+  return refuse(`${name} ${meanings[name as keyof typeof meanings]}`, within?.range?.[0] ?? offsetOf(name, 'value'), {
+    path: `/${(issue?.path ?? []).join('/')}`,
+  });
 }
 
 /** What a setting has to be. */
 const meanings: Readonly<Record<keyof z.infer<typeof fileSchema>, string>> = {
   runtime: 'is auto, crun, runc or an absolute path',
   registry: 'is a URL that begins with https:// or http://',
+  packages: 'holds nothing but minimumAge, which is a number of days, hours or minutes such as 7d, 12h or 90m',
 };
 
 const maxConfigBytes = 64 * 1024;

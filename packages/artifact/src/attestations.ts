@@ -33,6 +33,8 @@ export interface BuildCircumstances {
   /** The principal that asked for it. */
   creator: string;
   correlationId: string;
+  /** Since when the registry says it has each locked package, by place in the tree; where it was asked. */
+  publishedAtMs?: ReadonlyMap<string, number>;
 }
 
 export function provenanceStatement(artifact: AttestedArtifact, build: BuildCircumstances): Statement {
@@ -42,11 +44,17 @@ export function provenanceStatement(artifact: AttestedArtifact, build: BuildCirc
       buildType: provenanceBuildType,
       externalParameters: { project: build.project, id, version, revision },
       internalParameters: { toolchain, image: build.image },
-      resolvedDependencies: dependencies.map(({ path, name, version, integrity }) => ({
-        name: path,
-        uri: packageUrl(name, version),
-        digest: { sha512: sha512HexOf(integrity) },
-      })),
+      resolvedDependencies: dependencies.map(({ path, name, version, integrity }) => {
+        const publishedAtMs = build.publishedAtMs?.get(path);
+        return {
+          name: path,
+          uri: packageUrl(name, version),
+          digest: { sha512: sha512HexOf(integrity) },
+          ...(publishedAtMs === undefined
+            ? {}
+            : { annotations: { publishedOn: new Date(publishedAtMs).toISOString() } }),
+        };
+      }),
     },
     runDetails: {
       builder: { id: `${builderIdPrefix}${build.instance}` },
@@ -59,7 +67,7 @@ export function provenanceStatement(artifact: AttestedArtifact, build: BuildCirc
       },
     },
   };
-  return about(artifact, 'provenance', predicate);
+  return about(artifact, 'provenance', predicate as unknown as Json);
 }
 
 /** @param report of the validation that passed. */

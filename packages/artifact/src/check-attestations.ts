@@ -146,7 +146,8 @@ function contradiction(content: AttestationContent, artifact: AttestedArtifact):
     case 'provenance': {
       const { project } = content.predicate.buildDefinition.externalParameters;
       const { image } = content.predicate.buildDefinition.internalParameters;
-      const expected = provenanceStatement(artifact, { ...anyBuild, project, image }).predicate as ProvenancePredicate;
+      const build = { ...anyBuild, project, image, publishedAtMs: publishTimes(content.predicate) };
+      const expected = provenanceStatement(artifact, build).predicate as unknown as ProvenancePredicate;
       return differs(content.predicate.buildDefinition, expected.buildDefinition)
         ? '/predicate/buildDefinition'
         : undefined;
@@ -165,6 +166,14 @@ function contradiction(content: AttestationContent, artifact: AttestedArtifact):
     }
   }
 }
+
+/** What the artifact knows nothing of, and so cannot contradict. */
+const publishTimes = ({ buildDefinition }: ProvenancePredicate): Map<string, number> =>
+  new Map(
+    buildDefinition.resolvedDependencies.flatMap(({ name, annotations }) =>
+      annotations === undefined ? [] : [[name, Date.parse(annotations.publishedOn)]],
+    ),
+  );
 
 /** What the build definition does not depend on. */
 const anyBuild = { instance: '', invocationId: '', startedAtMs: 0, finishedAtMs: 0, creator: '', correlationId: '' };

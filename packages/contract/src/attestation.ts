@@ -37,7 +37,13 @@ export const provenancePredicateSchema = z.strictObject({
     internalParameters: z.strictObject({ toolchain: z.array(z.string()), image: digest }),
     /** Every locked package, by place in the tree. */
     resolvedDependencies: z.array(
-      z.strictObject({ name: z.string(), uri: z.string(), digest: z.strictObject({ sha512: sha512Hex }) }),
+      z.strictObject({
+        name: z.string(),
+        uri: z.string(),
+        digest: z.strictObject({ sha512: sha512Hex }),
+        /** Since when the registry says it has this version; left out where nobody asked. */
+        annotations: z.strictObject({ publishedOn: z.iso.datetime() }).optional(),
+      }),
     ),
   }),
   runDetails: z.strictObject({

@@ -211,6 +211,12 @@ export const errorCatalogue = {
     'A package does not have the integrity that the lockfile names.',
     'Do not run it. Find out why it differs.',
   ),
+  DEPENDENCY_TOO_FRESH: entry(
+    2,
+    'user',
+    'A package version is younger than this host demands, or of unknown age.',
+    'Wait, or pin an older version.',
+  ),
   DEPENDENCY_REFUSED: entry(2, 'user', 'A package holds something that is refused.', 'Use another package.'),
   ARCHIVE_REFUSED: entry(
     2,

@@ -7,6 +7,7 @@ import type {
   CheckCache,
   DraftStore,
   ImageStore,
+  PackagePolicy,
   PackageSource,
   ReceiptSigner,
   ReleaseStore,
@@ -28,6 +29,8 @@ export interface Engine {
   readonly images: ImageStore;
   readonly driver: CellDriver;
   readonly packages: PackageSource;
+  /** Of validations; a trial run is held to none. */
+  readonly packagePolicy: PackagePolicy;
   readonly bundles: BundleCache;
   readonly signer: ReceiptSigner;
   /**
@@ -56,6 +59,7 @@ export const openEngine = (open: OpenParts): Promise<Engine> =>
     'images',
     'driver',
     'packages',
+    'packagePolicy',
     'bundles',
     'signer',
     'keys',

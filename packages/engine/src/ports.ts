@@ -54,6 +54,19 @@ export interface PackageSource {
    *   `signal` is aborted.
    */
   tarball(request: PackageRequest, signal?: AbortSignal): Promise<Uint8Array>;
+  /**
+   * When the registry says that it got this version, with this integrity. It is the registry's word.
+   * @returns milliseconds since the epoch; undefined where the registry does not tell, which is never the same as long ago.
+   * @throws GloveboxError `REGISTRY_UNAVAILABLE`, `DEPENDENCY_INTEGRITY`, `DEPENDENCY_REFUSED` when the answer is too long,
+   *   and `INTERRUPTED` as soon as `signal` is aborted.
+   */
+  publishedAt(request: PackageRequest, signal?: AbortSignal): Promise<number | undefined>;
+}
+
+/** What this host demands of the packages that a node is locked to, beyond what holds everywhere. */
+export interface PackagePolicy {
+  /** How long a version must have been in the registry, in milliseconds, before a validation takes it; undefined asks nothing. */
+  minimumAgeMs: number | undefined;
 }
 
 /** The images, unpacked on this machine. */

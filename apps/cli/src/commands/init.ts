@@ -13,6 +13,11 @@ const commentedConfig = `# Glovebox configuration. Every line here is optional; 
 
 # Package registry that dependencies of nodes come from. Default: the one that npm is configured with.
 # registry: https://registry.example.com/
+
+# How long a version must have been in the registry before a validation takes it, in days, hours or minutes (7d, 12h, 90m).
+# It keeps out a version that was stolen into the registry and is found out within hours. Default: none, since it keeps out
+# the latest fix of a hole just as long, and not every registry tells since when it has a version.
+# packages: { minimumAge: 7d }
 `;
 
 export async function run({ args, output }: CommandContext): Promise<number> {

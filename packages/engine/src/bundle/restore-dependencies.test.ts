@@ -10,6 +10,7 @@ const locked = (path: string, version = '1.0.0'): LockedPackage => {
 
 class Source implements PackageSource {
   registries = (): string[] => [];
+  publishedAt = async (): Promise<undefined> => undefined;
   readonly asked: string[] = [];
   open = 0;
   most = 0;

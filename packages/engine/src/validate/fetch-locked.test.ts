@@ -19,6 +19,7 @@ const pkg = {
 /** A registry that has every package, but for those that are named. */
 const source = (broken: { [name: string]: ErrorCode }): PackageSource => ({
   registries: () => [],
+  publishedAt: async () => undefined,
   tarball: async ({ name }) => {
     const code = broken[name];
     if (code !== undefined) throw new GloveboxError(code, { message: `${name} is broken` });

@@ -59,11 +59,13 @@ async function faultsOf(
   return findings;
 }
 
-function isPackagesFault(error: unknown): error is GloveboxError {
+/** Whether it is what a package is, and not what host or registry could not do. */
+export function isPackagesFault(error: unknown): error is GloveboxError {
   return error instanceof GloveboxError && ['user', 'final'].includes(errorCatalogue[error.code].kind);
 }
 
-function lockFinding({ code, message, hint }: GloveboxError, entry?: LockedPackage): Finding {
+/** At the entry of the package in the lockfile. */
+export function lockFinding({ code, message, hint }: GloveboxError, entry?: LockedPackage): Finding {
   const path = entry === undefined ? '' : `/packages/${entry.path.replaceAll('/', '~1')}`;
   const place = { file: 'package-lock.json', path };
   return { rule: code, severity: 'error', message, hint: hint ?? errorCatalogue[code].hint, place };

@@ -21,6 +21,7 @@ interface Over {
   report?: Partial<Report>;
   dependencies?: PassedChecks['pkg']['dependencies'];
   metafile?: Json;
+  publishedAtMs?: PassedChecks['publishedAtMs'];
 }
 
 /** A validation of its own each time, which passes; of the same package unless told otherwise. */
@@ -36,6 +37,7 @@ function passed({ project = 'default', image = '7', report = {}, ...over }: Over
       warnings: [],
       bundleDigest: '',
     },
+    publishedAtMs: over.publishedAtMs ?? new Map(),
     project,
     report: makeReport({ project, toolchain: [...parts.toolchain], ...report }),
     image: `sha256:${image.repeat(64)}` as Digest,
@@ -90,6 +92,19 @@ describe('the artifact of a validation that passed', () => {
     await keepArtifact(engine, passed({ image: '8' }));
     await keepArtifact(engine, passed({ image: '8' }));
     expect(await stated(artifact)).toEqual(['provenance', 'provenance', 'report', 'sbom']);
+  });
+
+  it('gets a provenance with the publish times of its packages where they were asked for, and no other digest', async () => {
+    const unasked = await keepArtifact(engine, passed());
+    const [{ path } = { path: '' }] = makeParts().dependencies;
+    const publishedAtMs = new Map([[path, Date.UTC(2026, 0, 2, 3, 4, 5)]]);
+    for (let n = 0; n < 2; n++) expect(await keepArtifact(engine, passed({ publishedAtMs }))).toEqual(unasked);
+    expect(await stated(unasked.artifact)).toEqual(['provenance', 'provenance', 'report', 'sbom']);
+    const texts = await engine.artifacts.attestations(unasked.artifact);
+    const statements = texts.map((text) => Buffer.from(JSON.parse(text).payload, 'base64').toString());
+    expect(
+      statements.filter((text) => text.includes('"annotations":{"publishedOn":"2026-01-02T03:04:05.000Z"}')),
+    ).toHaveLength(1);
   });
 
   it('gets all of them anew by a new key, so that the old one is needed no more', async () => {

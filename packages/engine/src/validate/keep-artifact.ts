@@ -65,6 +65,7 @@ export async function keepArtifact(
       finishedAtMs: engine.now(),
       creator: passed.actor,
       correlationId: passed.correlation,
+      publishedAtMs: passed.publishedAtMs,
     }),
     reportStatement(artifact, report),
     sbomStatement(artifact, composeSbom(config, metafile)),

@@ -6,8 +6,10 @@ import { findKnown, type Known, needsCells, performCellChecks } from './cell-che
 import type { CheckedBuild } from './check-build.ts';
 import type { CheckEnd, Checklist } from './checklist.ts';
 import { fetchLocked } from './fetch-locked.ts';
+import { judged } from './outcome.ts';
+import { packageAges } from './package-ages.ts';
 import { SharedJudge } from './shared-judge.ts';
-import { readStatics } from './static-checks.ts';
+import { readStatics, type StaticReading } from './static-checks.ts';
 import { cellChecks, keepVerdict } from './verdicts.ts';
 
 /** The images that a validation works with: the same from its beginning to its end. */
@@ -26,6 +28,8 @@ export interface CheckedDraft {
 export interface CheckedPackage {
   pkg: NodePackage;
   built: NonNullable<CheckedBuild['built']>;
+  /** Since when the registry says it has each locked package, by place in the tree; empty where its age is not asked for. */
+  publishedAtMs: ReadonlyMap<string, number>;
 }
 
 /**
@@ -47,10 +51,12 @@ export async function runChecks(
     const statics = await readStatics(draft, {
       checklist,
       source: engine.packages,
+      policy: engine.packagePolicy,
       checks: engine.checks,
       openJudge: (manifest) => judge.of(manifest),
     });
-    if (statics === undefined) {
+    const aged = statics && (await askAges(engine, statics, checklist, signal));
+    if (statics === undefined || aged === undefined) {
       for (const check of cellChecks) checklist.skip(check);
       return undefined;
     }
@@ -74,10 +80,29 @@ export async function runChecks(
     // With the fetching: who waits holds no archives in memory.
     const inTurn = await needsCells(engine, pkg, images, known);
     const built = inTurn ? await engine.checkTurns.take(perform, signal) : await perform();
-    return built === undefined ? undefined : { pkg, built };
+    return built === undefined ? undefined : { pkg, built, ...aged };
   } finally {
     judge.close();
   }
+}
+
+/** Hold what is locked to the age that this host demands. @returns undefined when that has ended the lockfile check. */
+async function askAges(
+  { packages, packagePolicy: { minimumAgeMs }, now }: Engine,
+  { pkg, lockfile }: StaticReading,
+  checklist: Checklist,
+  signal: AbortSignal | undefined,
+): Promise<Pick<CheckedPackage, 'publishedAtMs'> | undefined> {
+  if (minimumAgeMs === undefined) return { publishedAtMs: new Map() };
+  let publishedAtMs: ReadonlyMap<string, number> = new Map();
+  const end = await checklist.settle(async () => {
+    const ages = await packageAges(pkg, packages, { minimumAgeMs, nowMs: now() }, signal);
+    publishedAtMs = ages.publishedAtMs;
+    return judged([...lockfile.findings, ...ages.findings], lockfile.facts);
+  });
+  if (end.state === 'passed') return { publishedAtMs };
+  checklist.end('lockfile', end);
+  return undefined;
 }
 
 /** End the lockfile check: by reading alone where nothing has to be unpacked, else by having fetched all that it names. */

@@ -9,7 +9,7 @@ import {
   staticChecks,
   type ValueJudge,
 } from '@glovebox/validate';
-import type { CheckCache, NodePackage, PackageSource } from '../ports.ts';
+import type { CheckCache, NodePackage, PackagePolicy, PackageSource } from '../ports.ts';
 import type { CheckEnd, Checklist } from './checklist.ts';
 import { judged } from './outcome.ts';
 import { findVerdict, staticKey } from './verdicts.ts';
@@ -25,6 +25,7 @@ export interface StaticReading {
 export interface StaticPorts {
   checklist: Checklist;
   source: PackageSource;
+  policy: PackagePolicy;
   checks: CheckCache;
   openJudge: (manifest: Manifest) => ValueJudge;
 }
@@ -38,12 +39,12 @@ export interface StaticPorts {
  */
 export async function readStatics(
   { files, revision }: { files: ReadonlyMap<string, Uint8Array>; revision: string },
-  { checklist, source, checks, openJudge }: StaticPorts,
+  { checklist, source, policy, checks, openJudge }: StaticPorts,
 ): Promise<StaticReading | undefined> {
   for (const check of staticChecks) checklist.start(check);
   const registries = registriesOf(source);
   const known = registries instanceof GloveboxError ? [] : registries;
-  const key = staticKey(revision, known);
+  const key = staticKey(revision, known, policy);
   const cached = (await findVerdict(checks, key)) !== undefined;
   const snapshot = await gatherSnapshot(files);
   const read = await readPackageFiles(files, { registries: known, purpose: 'release' });

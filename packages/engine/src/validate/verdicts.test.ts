@@ -59,10 +59,16 @@ describe('the code that judges', () => {
     expect(codeOf(dir)).not.toBe(codeOf(dir));
   });
 
+  it('stands beside what this host demands of packages, in the key of what is read', () => {
+    const keys = [undefined, 60_000, 120_000].map((minimumAgeMs) => staticKey('r', [], { minimumAgeMs }));
+    expect(new Set(keys).size).toBe(3);
+    expect(staticKey('r', [], { minimumAgeMs: 60_000 })).toBe(keys[1]);
+  });
+
   it('is part of every key', () => {
     const pkg = packageOf({ 'node.json': '{}' });
     const keys = (code: string): string[] => [
-      staticKey('r', [], code),
+      staticKey('r', [], { minimumAgeMs: undefined }, code),
       typesKey(pkg, image, code),
       testsKey(pkg, image, code),
       buildVerdictKey(pkg, image, code),
@@ -70,7 +76,7 @@ describe('the code that judges', () => {
     ];
     expect(judgingCode()).toMatch(/^[0-9a-f]{64}$/);
     expect(keys(judgingCode())).toEqual([
-      staticKey('r', []),
+      staticKey('r', [], { minimumAgeMs: undefined }),
       typesKey(pkg, image),
       testsKey(pkg, image),
       buildVerdictKey(pkg, image),

@@ -1,6 +1,6 @@
 import type { CheckId, Finding, Json } from '@glovebox/contract';
 import { bundleKey } from '../build-node.ts';
-import type { CheckCache, LockedPackage, NodePackage } from '../ports.ts';
+import type { CheckCache, LockedPackage, NodePackage, PackagePolicy } from '../ports.ts';
 import { sha256 } from '../sha256.ts';
 import type { CheckEnd } from './checklist.ts';
 import { judgingCode } from './judging-code.ts';
@@ -16,9 +16,16 @@ function verdictKey(check: 'static' | CellCheck, code: string, decisive: Json): 
   return sha256(JSON.stringify(['glovebox.verdict/2', check, code, decisive])).slice('sha256:'.length);
 }
 
-/** Package, manifest and lockfile in one: they are read together. */
-export const staticKey = (revision: string, registries: readonly string[], code = judgingCode()): string =>
-  verdictKey('static', code, [revision, [...registries], process.arch]);
+/**
+ * Package, manifest and lockfile in one: they are read together. The policy is in it, so that a pass that is shown as known
+ * was one under this policy; ages are looked at each time.
+ */
+export const staticKey = (
+  revision: string,
+  registries: readonly string[],
+  { minimumAgeMs }: PackagePolicy,
+  code = judgingCode(),
+): string => verdictKey('static', code, [revision, [...registries], process.arch, minimumAgeMs ?? null]);
 
 export const typesKey = (pkg: NodePackage, image: string, code = judgingCode()): string =>
   verdictKey('types', code, [fileList(pkg.files, (path) => typed.test(path)), lockedList(pkg), image]);
