@@ -136,7 +136,10 @@ describe.concurrent('glovebox verify', () => {
     db.prepare('UPDATE attempt_ends SET output_text = ?').run('{"value":4}');
     db.close();
     const { code, json } = await verify(run, '--data-dir', dataDir);
-    expect({ code, error: json().error?.code }).toEqual({ code: 1, error: 'RECEIPT_MISMATCH' });
+    expect({ code, error: json().error }).toMatchObject({
+      code: 1,
+      error: { code: 'RECEIPT_MISMATCH', details: { differs: ['output'] } },
+    });
     // The receipt that went out before is as good as ever.
     expect((await verify(path('receipt.json'), '--data-dir', dataDir)).code).toBe(0);
   });

@@ -119,7 +119,7 @@ describe('a node that speaks to the host past the harness', () => {
     };
     expect(secretLike).toEqual([]);
     expect(Object.keys(ids)).toEqual(['project', 'node', 'run', 'attempt', 'correlation']);
-    expect(key).toBe(ids.attempt);
+    expect(key).toBe(ids.run);
   });
 });
 

@@ -132,9 +132,14 @@ export class Output {
       this.complain(errorText(error));
       return;
     }
+    // Findings stand beside the error, as they do beside a report.
     const { details, ...rest } = error;
-    const findings = (details as { findings?: Json } | undefined)?.findings;
-    const document = { error: rest, ...(findings === undefined ? {} : { findings }) };
+    const { findings, ...others } = isMembers(details) ? details : {};
+    const told = isMembers(details) ? (Object.keys(others).length === 0 ? undefined : others) : details;
+    const document = {
+      error: { ...rest, ...(told === undefined ? {} : { details: told }) },
+      ...(findings === undefined ? {} : { findings }),
+    };
     if (this.json === 'lines') this.line({ event: 'error', ...document });
     else this.#write(jsonText(document, 2));
   }
@@ -143,6 +148,9 @@ export class Output {
     if (!this.#closed) process.stdout.write(`${text}\n`);
   }
 }
+
+const isMembers = (details: Json | undefined): details is { [name: string]: Json } =>
+  typeof details === 'object' && details !== null && !Array.isArray(details);
 
 export function paint(style: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string {
   return styleText(style, text, { stream });

@@ -1,4 +1,12 @@
-import { type ErrorData, type FileRecord, GloveboxError, type ReceiptStatement } from '@glovebox/contract';
+import {
+  type ErrorData,
+  type FileRecord,
+  GloveboxError,
+  type Peaks,
+  type PhasesMs,
+  type ReceiptStatement,
+  type RunLimits,
+} from '@glovebox/contract';
 import { canonicalJson } from './canonical.ts';
 import { sha256Of } from './digest.ts';
 
@@ -8,6 +16,8 @@ export interface RecordedAttempt {
   attempt: string;
   state: string;
   mode: string;
+  project: string;
+  actor: string;
   /** What was run by reference; null in a trial. */
   release: { ref: string; digest: string } | null;
   node: { id: string; version: string; revision: string };
@@ -18,6 +28,10 @@ export interface RecordedAttempt {
   outputText: string | null;
   /** Of all log records, as the host that wrote the receipt computes it. */
   logDigest: string;
+  logBytes: number;
+  limits: RunLimits;
+  phasesMs: PhasesMs;
+  peaks: Peaks;
   files: readonly FileRecord[];
 }
 
@@ -27,12 +41,13 @@ export interface RecordedAttempt {
  * @returns undefined when they agree; else `RECEIPT_MISMATCH`, whose `details.differs` names every part that does not.
  */
 export function compareReceipt(statement: ReceiptStatement, record: RecordedAttempt): ErrorData | undefined {
-  const { run, attempt, mode, node, observed, claimed } = statement.predicate;
+  const { run, attempt, project, actor, mode, node, observed, claimed } = statement.predicate;
   const state = isClaimed(record.state, observed.state, claimed.errorCode) ? record.state : observed.state;
   const parts: [name: string, receipt: unknown, record: unknown][] = [
     ['run', run, record.run],
     ['attempt', attempt, record.attempt],
     ['state', state, record.state],
+    ['actor', [project, actor], [record.project, record.actor]],
     ['node', [node.id, node.version, node.revision], [record.node.id, record.node.version, record.node.revision]],
     ['release', [mode, node.release], [record.mode, record.release]],
     ['bundle', node.bundle, record.bundleDigest],
@@ -40,7 +55,10 @@ export function compareReceipt(statement: ReceiptStatement, record: RecordedAtte
     ['input', observed.inputDigest, sha256Of(record.inputText)],
     ['config', observed.configDigest, sha256Of(record.configText)],
     ['output', observed.outputDigest, record.outputText === null ? null : sha256Of(record.outputText)],
-    ['logs', observed.logDigest, record.logDigest],
+    ['logs', [observed.logDigest, observed.logBytes], [record.logDigest, record.logBytes]],
+    ['limits', observed.limits, record.limits],
+    ['phases', observed.phasesMs, record.phasesMs],
+    ['peaks', observed.peaks, record.peaks],
     ['files', observed.files.map(fileFacts), record.files.map(fileFacts)],
   ];
   const differs = parts.filter(([, a, b]) => canonicalJson(a) !== canonicalJson(b)).map(([name]) => name);

@@ -95,7 +95,7 @@ export async function performRun(
   const logs = new LogWriter(engine.store, attempt.id);
   const queueMs = Math.round((engine.monotonicMs() - prepared.acceptedAtMs) * 100) / 100;
   try {
-    await engine.store.begin(attempt.id, engine.now());
+    if ((await engine.store.begin(attempt.id, engine.now())) === 'stale') throw endedElsewhere(attempt);
     const report = await runAttempt(
       {
         plan,
@@ -134,9 +134,7 @@ export async function performRun(
     const { phasesMs } = predicate.observed;
     const end = endOf(report, { bundleDigest, imageDigest: plan.image, phasesMs, receipt });
     if ((await engine.store.finish(attempt.id, end)) === 'stale') {
-      throw new GloveboxError('INTERNAL', {
-        message: `attempt ${attempt.id} was ended by another process while it ran here`,
-      });
+      throw endedElsewhere(attempt);
     }
     // The run is over and recorded; what is wrong with the audit chain is for those to hear who verify it.
     await checkpointWhenDue(engine).catch(() => undefined);
@@ -148,6 +146,9 @@ export async function performRun(
     throw error;
   }
 }
+
+const endedElsewhere = ({ id }: Attempt): GloveboxError =>
+  new GloveboxError('INTERNAL', { message: `attempt ${id} was ended by another process while it ran here` });
 
 function describeRun(engine: Engine, prepared: PreparedRun, limits: RunLimits): { run: RunRecord; attempt: Attempt } {
   const { project, mode, release, actor, manifest, version, revision, inputText, configText } = prepared;
@@ -191,7 +192,8 @@ function jobOf(prepared: PreparedRun, run: RunRecord, attempt: Attempt, limits: 
       filesCount: limits.filesCount,
       scratchBytes: limits.scratchBytes,
     },
-    idempotencyKey: attempt.id,
+    // Another attempt of the run asks for the same effects.
+    idempotencyKey: run.id,
     input: JSON.parse(run.inputText) as Json,
     config: JSON.parse(run.configText) as Json,
   };

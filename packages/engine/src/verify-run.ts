@@ -5,8 +5,8 @@ import type { Engine } from './engine.ts';
 import type { AuditLog } from './ports.ts';
 
 /**
- * Verify the receipt of a run's last attempt, and hold it against everything that the store has of the attempt, and
- * against the entry of the audit chain that has its digest. The chain as a whole is for verifyAuditChain.
+ * Verify the receipt of a run's last attempt, and hold it against what the store tells of the attempt, and against the
+ * entry of the audit chain that has its digest. The chain as a whole is for verifyAuditChain.
  *
  * @param keys public keys in PEM that are trusted; no other key counts.
  * @param retired those that once were; one that is among `keys` too is trusted.
@@ -41,12 +41,18 @@ export async function verifyRun(
     attempt: attempt.id,
     run: found.run.id,
     state: attempt.state,
+    project: found.run.project,
+    actor: found.run.actor,
     mode: found.run.mode,
     release: found.run.release,
     inputText: found.run.inputText,
     configText: found.run.configText,
     outputText: end.outputText,
     logDigest: logDigest(await store.logs(attempt.id)),
+    logBytes: end.logBytes,
+    limits: found.run.limits,
+    phasesMs: end.phasesMs,
+    peaks: end.peaks,
     files: end.files,
     node: found.run.node,
     bundleDigest: end.bundleDigest,
