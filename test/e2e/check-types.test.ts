@@ -155,6 +155,29 @@ describe('a file that is checked', () => {
   });
 });
 
+describe('a declaration that cannot be parsed', () => {
+  it('of a package fails the check, which would look at no type otherwise', async () => {
+    const files = (value: string) => ({ 'src/index.ts': `import 'dep';\nexport const n: number = ${value};\n` });
+    const dep = (text: string, development?: true) => ({
+      'node_modules/dep': {
+        bytes: packageTgz('dep', '1.0.0', { 'index.js': '', 'index.d.ts': text }),
+        ...(development === undefined ? {} : { development }),
+      },
+    });
+    for (const development of [undefined, true] as const) {
+      for (const value of ["''", '0']) {
+        const { state, findings } = await checks().types(files(value), dep('export const x: ;\n', development));
+        expect({ state, findings }).toMatchObject({
+          state: 'failed',
+          findings: [{ rule: 'TYPES_FAILED', place: { file: 'node_modules/dep' } }],
+        });
+      }
+    }
+    expect(await checks().types(files('0'), dep('export const x: number;\n'))).toEqual(passed);
+    expect(seen(await checks().types(files("''"), dep('export const x: number;\n')))).toHaveLength(1);
+  });
+});
+
 describe('a module that is declared', () => {
   const misuse = "import { defineNode } from '@glovebox/sdk';\nexport default defineNode(1, 2).whatever;\n";
   const missing = "import { q } from './nothere.ts';\nexport default q.foo;\n";

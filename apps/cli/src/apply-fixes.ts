@@ -126,7 +126,8 @@ async function requireUnchanged(root: string, file: string, expected: Uint8Array
       await handle.close();
     }
   } catch (error) {
-    throw error instanceof GloveboxError ? error : changed(error);
+    const { code = '' } = error as NodeJS.ErrnoException;
+    throw ['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EISDIR'].includes(code) ? changed(error) : targetError(error, path);
   }
 }
 

@@ -72,9 +72,12 @@ async function readLayoutIndex(layout: LayoutReader): Promise<OciIndex> {
 
 async function chooseArtifact(index: OciIndex, read: ReadBlob, wanted: string | undefined): Promise<Descriptor> {
   const found = new Map<string, Descriptor>();
+  // A hostile index may name one manifest any number of times.
+  const seen = new Set<string>();
   for (const descriptor of index.manifests) {
-    if (descriptor.mediaType !== artifactMediaTypes.manifest || found.has(descriptor.digest)) continue;
+    if (descriptor.mediaType !== artifactMediaTypes.manifest || seen.has(descriptor.digest)) continue;
     if (wanted !== undefined && descriptor.digest !== wanted) continue;
+    seen.add(descriptor.digest);
     // By the manifest itself: tools that copy a layout leave the type out of the index.
     if ((await artifactTypeOf(descriptor, read)) === artifactMediaTypes.artifact)
       found.set(descriptor.digest, descriptor);

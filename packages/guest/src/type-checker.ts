@@ -14,6 +14,12 @@ const tree = '/tmp/src-tree';
 const config = '/tmp/tsconfig.json';
 const declarations = ['node_modules/@types/node/index.d.ts', 'types/index.d.ts', 'types/testing.d.ts'];
 
+/**
+ * A file with one error that only the check of types finds. The compiler leaves that check out where any file cannot be
+ * parsed, a package's declarations among them, and says nothing of it: so the host takes for a pass only what tells of this.
+ */
+const reached = { path: '/tmp/reached.mts', text: 'export const reached: string = 0;\n' };
+
 becomeTool({
   program: '/toolchain/typescript/tsc',
   argv: ['tsc', '--project', config, '--pretty', 'false'],
@@ -21,7 +27,8 @@ becomeTool({
   keeps: mayBeTypeChecked,
   refuses: refuseAmbientModule,
   prepare: (authorPaths) => {
-    const first = declarations.map((path) => `/toolchain/${path}`);
+    writeFileSync(reached.path, reached.text, { flag: 'wx' });
+    const first = [...declarations.map((path) => `/toolchain/${path}`), reached.path];
     const base = '/toolchain/tsconfig.json';
     writeFileSync(config, typeCheckConfigOf(authorPaths, { tree, base, first }), { flag: 'wx' });
   },

@@ -44,8 +44,9 @@ export async function verifyReleaseRecord(
   pinned: TrustedKeyTexts | undefined,
 ): Promise<Verified> {
   const params = releaseOf(reference, projectOf(args));
-  const { client, close } = await openApi(await loadConfig(args.global.dataDir));
+  const config = await loadConfig(args.global.dataDir);
   const directory = await mkdtemp(join(tmpdir(), 'glovebox-verify-'));
+  const { client, close } = await openApi(config);
   try {
     const { release, problem } = await client.call('releases.get', { params });
     if (problem !== null) throw GloveboxError.fromData(problem);

@@ -55,8 +55,9 @@ export async function publishRelease(engine: ReleasePublishing, request: Publish
       refuseRevoked(outcome.release);
       // Also when nothing changed: the process that published it may have died before it signed.
       await checkpointAudit(engine);
-      // For people with an OCI tool, who take what has the name for released; nothing is looked up by it.
-      await engine.artifacts.name(outcome.release.digest, ref);
+      // For people with an OCI tool, who take what has the name for released; nothing is looked up by it, so that it is released
+      // without it too, and the next try gives it.
+      await engine.artifacts.name(outcome.release.digest, ref).catch(() => undefined);
       return { release: outcome.release, created: outcome.kind === 'published' };
     case 'version-exists':
       throw versionExists(outcome.release);

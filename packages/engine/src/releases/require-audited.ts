@@ -1,5 +1,5 @@
 import { auditEntryHash } from '@glovebox/artifact';
-import { type AuditAction, type AuditEntry, GloveboxError, type Release } from '@glovebox/contract';
+import { type AuditAction, type AuditEntry, auditEntrySchema, GloveboxError, type Release } from '@glovebox/contract';
 import type { AuditLog } from '../ports.ts';
 import { refuseRevoked } from './resolve-release.ts';
 
@@ -20,10 +20,11 @@ export async function requireAudited(audit: Pick<AuditLog, 'list'>, release: Rel
   ]);
   const [entry, ...others] = published;
   // A name is released once; a second entry was put there by somebody else.
-  if (entry === undefined || others.length > 0 || entry.details.artifact !== release.digest || !isWhole(entry))
+  if (entry === undefined || others.length > 0 || !isWhole(entry) || entry.details.artifact !== release.digest)
     throw notAudited(release);
   const [revocation] = revoked;
   if (revocation === undefined || release.state === 'revoked') return;
+  if (!isWhole(revocation)) throw notAudited(release);
   const { reason } = revocation.details;
   const changedAt = new Date(revocation.atMs).toISOString();
   refuseRevoked({ ...release, state: 'revoked', reason: typeof reason === 'string' ? reason : null, changedAt });
@@ -38,7 +39,15 @@ async function entriesOf(audit: Pick<AuditLog, 'list'>, release: Release, action
   }
 }
 
-const isWhole = (entry: AuditEntry): boolean => auditEntryHash(entry) === entry.hash;
+/** What was written over may have any shape. */
+function isWhole(unsafeEntry: AuditEntry): boolean {
+  const checked = auditEntrySchema.safeParse(unsafeEntry);
+  try {
+    return checked.success && auditEntryHash(checked.data) === checked.data.hash;
+  } catch {
+    return false;
+  }
+}
 
 const notAudited = ({ ref, digest }: Release, cause?: unknown): GloveboxError =>
   new GloveboxError('AUDIT_BROKEN', {

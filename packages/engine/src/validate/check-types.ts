@@ -26,8 +26,8 @@ type Output = { text: string | undefined };
  * configuration is read, no script of the package runs, no author code at all.
  *
  * `request.tarballs` are those of `dependencies` and `devDependencies`. What the type checker says is a pass only where it
- * says nothing and ends with 0; or, since it looks at all declarations as soon as the author has one, where nothing but
- * those of packages is wrong. Resolves only when the cell is confirmed dead.
+ * found the error that is there to be found, and no other but in declarations of packages, all of which it looks at as soon
+ * as the author has one. Resolves only when the cell is confirmed dead.
  *
  * @throws GloveboxError as CellDriver.boot does, `CELL_BOOT_FAILED`, `CELL_LOST`, `CHANNEL_CORRUPTED`, `INTERRUPTED`.
  */
@@ -61,13 +61,15 @@ async function readOutput(cell: Cell): Promise<Output | 'ended'> {
 function conclude({ outcome, end, stderrText }: BuilderResult<Output>, { pkg }: PackageWithArchives): Finding[] {
   if (outcome.kind === 'refused') return unpackFindings(outcome.report);
   const text = outcome.kind === 'done' ? outcome.value.text : '';
-  const { findings, complete } = typeFindings(text ?? '', pkg.files);
+  const { findings, complete, reached, foreign } = typeFindings(text ?? '', pkg.files);
   if (outcome.kind === 'done') {
     if (text === undefined) return [failed('The type checker reports more errors than are read.')];
-    if (end.cause === 'self' && end.exit.code === 0 && text === '') return [];
+    const hasErrors = end.cause === 'self' && (end.exit.code === 1 || end.exit.code === 2);
     if (end.cause === 'self' && end.exit.code !== 0 && findings.length > 0) return findings;
-    const hasErrors = end.exit.code === 1 || end.exit.code === 2;
-    if (end.cause === 'self' && hasErrors && complete && text !== '' && stderrText === '') return [];
+    if (hasErrors && complete && stderrText === '') {
+      if (reached) return [];
+      if (foreign !== undefined) return [unreadable(foreign)];
+    }
   }
   const why = explainEnd(outcome.kind === 'ended' ? outcome.during : 'work', end, stderrText);
   if (why === 'time') return [{ ...failed('The type check took too long.'), ...timedOut }];
@@ -76,6 +78,13 @@ function conclude({ outcome, end, stderrText }: BuilderResult<Output>, { pkg }: 
   // A type checker that breaks off over these sources would do so again: it is the package that does not pass.
   return [failed(`The type checker gave no verdict (${howItEnded(end)}): ${firstLines(`${text}\n${stderrText}`)}`)];
 }
+
+/** Where a declaration cannot be parsed, nothing of the package is checked. */
+const unreadable = (foreign: Finding): Finding => ({
+  ...foreign,
+  message: `The declarations cannot be read, so that nothing was checked: ${foreign.message}`,
+  hint: 'Use another version of the package.',
+});
 
 const timedOut = { rule: 'TYPES_TIMED_OUT', hint: errorCatalogue.TYPES_TIMED_OUT.hint } as const;
 

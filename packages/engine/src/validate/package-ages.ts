@@ -3,8 +3,8 @@ import { locateFindings } from '@glovebox/validate';
 import type { LockedPackage, NodePackage, PackageSource } from '../ports.ts';
 import { isPackagesFault, lockFinding } from './fetch-locked.ts';
 
-/** Requests at a time. */
-const concurrency = 8;
+/** Requests at a time. The whole metadata of a package may be large, and is held while it is read. */
+const concurrency = 2;
 
 export interface PackageAges {
   /** By place in the tree; of those that have a finding it may be missing. */

@@ -38,7 +38,12 @@ describe('what the type checker writes', () => {
   it('is passed over where it is about declarations of others, and of nobody else', () => {
     const of = (path: string) => typeFindings(`${path}(1,2): error TS1: no.\n  And why.\n`, files);
     for (const path of ['toolchain/types/index.d.ts', 'tmp/src-tree/node_modules/a/b/c.d.mts'])
-      expect(of(path)).toEqual({ findings: [], complete: true });
+      expect(of(path)).toMatchObject({
+        findings: [],
+        complete: true,
+        reached: false,
+        foreign: { rule: 'TYPES_FAILED' },
+      });
     for (const path of [
       'tmp/src-tree/src/node_modules/a.d.ts',
       'tmp/src-tree/src/a.d.ts',
@@ -47,6 +52,13 @@ describe('what the type checker writes', () => {
       'tmp/src-tree/node_modules/a/a.d.ts(1,2): error TS1: b.ts',
     ])
       expect(of(path).findings).toMatchObject([{ message: expect.stringContaining('And why.') }]);
+  });
+
+  it('tells whether types were checked by the one error that is there to be found, and no other', () => {
+    const error = "tmp/reached.mts(1,14): error TS2322: Type 'number' is not assignable to type 'string'.\n";
+    expect(typeFindings(error, files)).toEqual({ findings: [], complete: true, reached: true, foreign: undefined });
+    for (const other of [error.replace('14', '15'), error.replace('tmp/', 'tmp/src-tree/'), ` ${error}`, ''])
+      expect(typeFindings(other, files).reached).toBe(false);
   });
 
   it('is complete only where all of it is diagnostics', () => {

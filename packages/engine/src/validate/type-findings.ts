@@ -20,9 +20,16 @@ const foreignDeclaration = new RegExp(
   `^(?:${cellPaths.toolchain.slice(1)}|${treePrefix}node_modules)/[^(]+\\.d\\.(?:[cm]?ts|[^./(]+\\.ts)$`,
 );
 
+/** The error of the file that is there to be found; see type-checker.ts of the guest. */
+const reachedLine = "tmp/reached.mts(1,14): error TS2322: Type 'number' is not assignable to type 'string'.";
+
 /** What the type checker wrote. */
 export interface TypeReport {
   findings: Finding[];
+  /** Whether types were checked at all: they are not where a file of anyone's cannot be parsed. */
+  reached: boolean;
+  /** The first error in the declarations of a package, where there is one. */
+  foreign: Finding | undefined;
   /** Whether all of it was read: diagnostics, those that are not looked at among them, and nothing else. */
   complete: boolean;
 }
@@ -37,6 +44,8 @@ export interface TypeReport {
 export function typeFindings(output: string, files: ReadonlyMap<string, unknown>): TypeReport {
   const findings: Finding[] = [];
   let beyond = 0;
+  let reached = false;
+  let foreign: Finding | undefined;
   let complete = output === '' || output.endsWith('\n');
   /** What indented lines are added to. */
   let last: Finding | 'passed over' | undefined;
@@ -47,15 +56,21 @@ export function typeFindings(output: string, files: ReadonlyMap<string, unknown>
       else if (last !== 'passed over') last.message = cut(`${last.message} ${clean(line.trim())}`);
       continue;
     }
+    if (line === reachedLine) {
+      reached = true;
+      last = undefined;
+      continue;
+    }
     const found = isForeign(line) ? 'passed over' : readDiagnostic(line, files);
     last = found;
+    if (found === 'passed over') foreign ??= readDiagnostic(line, files);
     if (found === undefined) complete = false;
     if (found === undefined || found === 'passed over') continue;
     if (findings.length < maxFindings) findings.push(found);
     else beyond++;
   }
   if (beyond > 0) findings.push(finding(`There are ${beyond} errors more.`, {}));
-  return { findings, complete };
+  return { findings, complete, reached, foreign };
 }
 
 /** A line with more than one place may be about a file whose name looks like one, and is not passed over. */

@@ -58,20 +58,24 @@ function standInOf(text: string): string | undefined {
 function standsIn(name: string): boolean {
   // An escape is there to be read as something else.
   if (name === sdkName || name.startsWith(`${sdkName}/`) || name.includes('\\')) return true;
+  // What `imports` of a package leads to is a file of its own.
+  if (name.startsWith('#')) return true;
   const star = name.indexOf('*');
   if (star === -1) return false;
   // `*.svg`, `*?raw` and `text!*` are for files that are no code, and `package/*` is for packages without types.
   const suffix = name.slice(star + 1);
   const isForOtherFiles = /[.?&!][\w-]+$/.test(suffix) && !/\.(?:[cm]?[jt]sx?|json)$/i.test(suffix);
-  return /^(?:[.#@]|$)/.test(name.slice(0, star)) && !isForOtherFiles;
+  return /^(?:[.@]|$)/.test(name.slice(0, star)) && !isForOtherFiles;
 }
 
 /**
  * Whether a line, up to what was found in it, is a comment whatever stands above it: a string or template that began there
- * would have to end first, and so would a comment.
+ * would have to end first, and so would a comment. An asterisk may also multiply: then a statement has to end before the
+ * next one begins.
  */
 function isProse(text: string, at: number): boolean {
   const start = Math.max(...lineEnds.map((end) => text.lastIndexOf(end, at))) + 1;
   const line = text.slice(start, at).trimStart();
-  return /^(?:\/\/|\/\*|\*)/.test(line) && !line.includes('*/') && !/['"`]/.test(line);
+  if (!/^(?:\/\/|\/\*|\*)/.test(line) || line.includes('*/') || /['"`]/.test(line)) return false;
+  return !line.startsWith('*') || !/[;{}()]/.test(line);
 }
