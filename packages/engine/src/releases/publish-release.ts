@@ -32,7 +32,7 @@ export interface Published {
  *
  * @throws GloveboxError `NOT_FOUND`, `DRAFT_STALE`, `DRAFT_BUSY`, `NOT_VALIDATED`, `VERSION_EXISTS`, `RELEASE_REVOKED` and
  *   as loadTrusted does, with nothing released; once it is released, `AUDIT_BROKEN` where the audit chain could not be
- *   signed, and `DISK_FULL`.
+ *   signed.
  */
 export async function publishRelease(engine: ReleasePublishing, request: PublishRequest): Promise<Published> {
   const { project, id, actor } = request;

@@ -28,16 +28,25 @@ async function checked(script: string, deadlineMs = 20_000) {
 
 const error = 'tmp/src-tree/src/index.ts(1,2): error TS1: no.';
 const foreign = 'tmp/src-tree/node_modules/a/index.d.ts(1,2): error TS1: no.';
+/** What shows that types were checked; the quotes are those of a shell. */
+const reached = `echo "tmp/reached.mts(1,14): error TS2322: Type 'number' is not assignable to type 'string'."`;
 
 describe('the verdict of a type checker', () => {
-  it('is a pass when it says nothing and ends with 0', async () => {
-    expect(await checked('exit 0')).toMatchObject({ state: 'passed', findings: [] });
+  it('is a pass when it has found what it had to find, and no more', async () => {
+    expect(await checked(`${reached}; exit 2`)).toMatchObject({ state: 'passed', findings: [] });
   });
 
-  it('is a pass when it tells of nothing but the declarations of packages', async () => {
-    expect(await checked(`echo '${foreign}'; exit 1`)).toMatchObject({ state: 'passed', findings: [] });
-    expect(await checked(`echo '${foreign}'; echo '${error}'; exit 1`)).toMatchObject({
+  it('is a pass when all else that it tells is about declarations of packages', async () => {
+    expect(await checked(`echo '${foreign}'; ${reached}; exit 1`)).toMatchObject({ state: 'passed', findings: [] });
+    expect(await checked(`echo '${foreign}'; ${reached}; echo '${error}'; exit 1`)).toMatchObject({
       findings: [{ place: { file: 'src/index.ts' } }],
+    });
+  });
+
+  it('is about the package of which a declaration kept it from checking types', async () => {
+    expect(await checked(`echo '${foreign}'; exit 2`)).toMatchObject({
+      state: 'failed',
+      findings: [{ rule: 'TYPES_FAILED', place: { file: 'node_modules/a' } }],
     });
   });
 
@@ -52,10 +61,17 @@ describe('the verdict of a type checker', () => {
     ['reports an error and ends with 0', `echo '${error}'`],
     ['prints something and ends with 0', 'echo hello'],
     ['prints a blank and ends with 0', "printf '\\n'"],
+    ['says nothing and ends with 0', 'exit 0'],
     ['says nothing and ends with 1', 'exit 1'],
+    ['has found what it had to and ends with 0', reached],
+    ['has found what it had to and prints more', `${reached}; echo hello; exit 2`],
+    ['is killed after it has found what it had to', `${reached}; kill -9 $$`],
     ['prints what cannot be read', "echo 'panic: runtime error' >&2; echo '???'; exit 2"],
-    ['breaks off after it has told of packages', `echo '${foreign}'; echo 'panic: runtime error' >&2; exit 2`],
-    ['tells of packages and more', `echo '${foreign}'; echo hello; exit 1`],
+    [
+      'breaks off after it has told of packages',
+      `echo '${foreign}'; ${reached}; echo 'panic: runtime error' >&2; exit 2`,
+    ],
+    ['tells of packages and more', `echo '${foreign}'; ${reached}; echo hello; exit 1`],
     ['tells of packages and ends with 0', `echo '${foreign}'`],
     ['is killed after it has told of packages', `echo '${foreign}'; kill -9 $$`],
     ['is killed', 'kill -9 $$'],
