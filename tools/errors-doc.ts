@@ -1,21 +1,4 @@
-import { type ErrorCode, errorCatalogue, errorCodes } from '@glovebox/contract';
-
-const exits: { [exit: number]: string } = {
-  1: 'the thing itself failed',
-  2: 'usage or bad input; nothing was started',
-  3: 'this host cannot',
-  4: 'refused',
-  70: 'a defect of Glovebox',
-  130: 'interrupted',
-};
-
-const kinds = {
-  user: 'mend the input',
-  host: 'mend the machine',
-  retry: 'try again',
-  final: 'do not try again',
-  defect: 'report it',
-} as const;
+import { type ErrorCode, errorCatalogue, errorCodes, exitMeanings, kindMeanings } from '@glovebox/contract';
 
 /** docs/errors.md, generated from the catalogue: every code with its exit status, its meaning and what to do. */
 export function errorsMarkdown(): string {
@@ -23,8 +6,8 @@ export function errorsMarkdown(): string {
     const { exit, kind, summary, hint } = errorCatalogue[code];
     return `| \`${code}\` | ${exit} | ${kind} | ${cell(summary)} | ${cell(hint)} |`;
   };
-  const meanings = Object.entries(exits).map(([exit, meaning]) => `| ${exit} | ${meaning} |`);
-  const actions = Object.entries(kinds).map(([kind, action]) => `| ${kind} | ${action} |`);
+  const meanings = Object.entries(exitMeanings).map(([exit, meaning]) => `| ${exit} | ${meaning} |`);
+  const actions = Object.entries(kindMeanings).map(([kind, action]) => `| ${kind} | ${action} |`);
   return `# Error codes
 
 Generated from \`packages/contract/src/error-catalogue.ts\` by \`npm run docs:write\`; do not edit.

@@ -1,4 +1,4 @@
-import { GloveboxError } from '@glovebox/contract';
+import { asDiskError } from '@glovebox/engine/disk-errors';
 
 const codeOf = (thrown: unknown): string | undefined => (thrown as NodeJS.ErrnoException | null)?.code;
 
@@ -7,23 +7,7 @@ export async function onDisk<T>(dir: string, action: () => Promise<T>): Promise<
   try {
     return await action();
   } catch (error) {
-    throw asDiskError(error, dir);
-  }
-}
-
-function asDiskError(thrown: unknown, dir: string): unknown {
-  switch (codeOf(thrown)) {
-    case 'ENOSPC':
-    case 'EDQUOT':
-      return new GloveboxError('DISK_FULL', { message: `No space left in ${dir}.`, cause: thrown });
-    case 'EACCES':
-    case 'EPERM':
-    case 'EROFS':
-    case 'ENOTDIR':
-    case 'ELOOP':
-      return new GloveboxError('DATA_DIR_UNUSABLE', { message: `Artifacts cannot be kept in ${dir}.`, cause: thrown });
-    default:
-      return thrown;
+    throw asDiskError(error, dir, `Artifacts cannot be kept in ${dir}.`);
   }
 }
 

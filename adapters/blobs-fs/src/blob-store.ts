@@ -4,8 +4,8 @@ import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { GloveboxError, idPatterns } from '@glovebox/contract';
 import type { BlobStore } from '@glovebox/engine';
+import { asDiskError } from '@glovebox/engine/disk-errors';
 import { removeAbandoned } from '@glovebox/engine/staging';
-import { asDiskError, isMissing } from './disk-errors.ts';
 import { stage } from './staging.ts';
 
 const chunkBytes = 256 * 1024;
@@ -27,7 +27,7 @@ export function createBlobStore(dir: string): BlobStore {
       if (!cleaned) removeAbandoned(staging);
       cleaned = true;
       const { path: staged, handle } = await stage(staging).catch((error: unknown) => {
-        throw asDiskError(error, dir);
+        throw unusable(error, dir);
       });
       try {
         const { hex, sizeBytes } = await writeAll(handle, source, maxBytes, dir).finally(() => handle.close());
@@ -104,7 +104,7 @@ async function onDisk<T>(dir: string, action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } catch (error) {
-    throw asDiskError(error, dir);
+    throw unusable(error, dir);
   }
 }
 
@@ -114,10 +114,10 @@ async function openBlob(path: string, digest: string): Promise<FileHandle> {
   try {
     handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
-    if (isMissing(error)) throw new GloveboxError('NOT_FOUND', { message: `There is no stored file ${digest}.` });
     const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'ENOENT') throw new GloveboxError('NOT_FOUND', { message: `There is no stored file ${digest}.` });
     if (code === 'ELOOP' || code === 'ENXIO') throw corrupted(digest, 'it is not a regular file', error);
-    throw asDiskError(error, path);
+    throw unusable(error, path);
   }
   if ((await handle.stat()).isFile()) return handle;
   await handle.close();
@@ -146,3 +146,6 @@ async function* verified(handle: FileHandle, hex: string, digest: string): Async
 
 const corrupted = (digest: string, reason: string, cause?: unknown): GloveboxError =>
   new GloveboxError('BLOB_CORRUPTED', { message: `The stored file ${digest} is damaged: ${reason}.`, cause });
+
+const unusable = (thrown: unknown, path: string): unknown =>
+  asDiskError(thrown, path, `Files cannot be stored in ${path}.`);

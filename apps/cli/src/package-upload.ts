@@ -1,5 +1,12 @@
 import { stat } from 'node:fs/promises';
-import { type CheckResult, checkIds, GloveboxError, type ReportFinding, type Snapshot } from '@glovebox/contract';
+import {
+  type CheckResult,
+  checkIds,
+  GloveboxError,
+  type ReportFinding,
+  type Snapshot,
+  toReportFinding,
+} from '@glovebox/contract';
 import {
   type ReadOptions,
   readNodePackage,
@@ -81,10 +88,5 @@ export function refusedUpload(findings: readonly StaticFinding[]): {
     const state = failed ? 'failed' : 'skipped';
     return { id, state, durationMs: 0, cached: false, findings: own.length, facts: {} };
   });
-  return { checks, findings: findings.map(toReportFinding) };
-}
-
-function toReportFinding({ rule, severity, check, message, hint, place, fix }: StaticFinding): ReportFinding {
-  const { file = null, path = null, line = null, column = null } = place;
-  return { rule, severity, check, file, path, line, column, message, hint, ...(fix === undefined ? {} : { fix }) };
+  return { checks, findings: findings.map((finding) => toReportFinding(finding.check, finding)) };
 }

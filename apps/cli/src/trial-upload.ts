@@ -1,7 +1,8 @@
-import { type Finding, GloveboxError, type Json, type Snapshot } from '@glovebox/contract';
+import { type Finding, fromFindings, GloveboxError, type Snapshot } from '@glovebox/contract';
 import { readNodePackage, readSnapshotDir } from '@glovebox/validate';
 import { openPackages } from './adapters.ts';
 import type { Config } from './config.ts';
+import { uploadOf } from './package-upload.ts';
 
 export interface TrialUpload {
   snapshot: Snapshot;
@@ -19,7 +20,7 @@ export async function readTrialUpload(dir: string, config: Config): Promise<Tria
   const taken = await readSnapshotDir(dir);
   // A directory without a file has nothing to upload, and much to tell.
   if (taken.ok && taken.files.size > 0)
-    return { snapshot: encode(taken.files), warnings: taken.warnings.map(toFinding) };
+    return { snapshot: uploadOf(taken.files), warnings: taken.warnings.map(toFinding) };
   const read = await readNodePackage(dir, { registries: (await openPackages(config)).registries() });
   // The directory may have changed meanwhile; what was found first stands.
   throw packageInvalid(dir, read.ok ? (taken.ok ? [] : taken.findings) : read.findings);
@@ -34,20 +35,12 @@ export function namingDirectory(error: unknown, dir: string): unknown {
 
 /** All findings as one error. */
 export function packageInvalid(dir: string, findings: readonly Finding[]): GloveboxError {
-  const first = findings.find(({ severity }) => severity === 'error') ?? findings[0];
   return new GloveboxError('PACKAGE_INVALID', {
-    ...(first === undefined ? {} : { message: first.message, place: first.place, hint: first.hint }),
+    ...fromFindings(findings),
     ...(findings.length > 1 ? { message: `${dir} is not a valid node package: ${findings.length} findings.` } : {}),
-    details: { findings: findings as unknown as Json },
   });
 }
 
 function toFinding({ rule, severity, message, hint, place, fix }: Finding): Finding {
   return { rule, severity, message, hint, place, ...(fix === undefined ? {} : { fix }) };
-}
-
-function encode(files: ReadonlyMap<string, Uint8Array>): Snapshot {
-  return {
-    files: [...files].map(([path, bytes]) => ({ path, contentBase64: Buffer.from(bytes).toString('base64') })),
-  };
 }

@@ -1,4 +1,4 @@
-import { GloveboxError, type Json, type Snapshot } from '@glovebox/contract';
+import { fromFindings, GloveboxError, type Snapshot } from '@glovebox/contract';
 
 /**
  * The files that were uploaded.
@@ -9,11 +9,7 @@ export async function filesOf(snapshot: Snapshot): Promise<ReadonlyMap<string, U
   const { gatherSnapshot } = await import('@glovebox/validate');
   const gathered = await gatherSnapshot(entriesOf(snapshot));
   if (gathered.ok) return gathered.files;
-  const [first] = gathered.findings;
-  throw new GloveboxError('PACKAGE_INVALID', {
-    ...(first === undefined ? {} : { message: first.message, place: first.place, hint: first.hint }),
-    details: { findings: gathered.findings as unknown as Json },
-  });
+  throw new GloveboxError('PACKAGE_INVALID', fromFindings(gathered.findings));
 }
 
 /** The same, not yet held to any rule. */

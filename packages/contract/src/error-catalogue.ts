@@ -1,9 +1,8 @@
 /**
  * Every error code of the product, once. `docs/errors.md` is generated from this table.
  *
- * `exit` is the exit status of the CLI when the code ends a command: 1 the thing itself failed, 2 bad input and nothing
- * started, 3 this host cannot, 4 refused, 70 our defect, 130 interrupted. `kind` tells what a caller can do: `user` mends
- * the input, `host` mends the machine, `retry` may try again, `final` must not, `defect` is ours to mend.
+ * `exit` is the exit status of the CLI when the code ends a command, `kind` tells what a caller can do: see exitMeanings and
+ * kindMeanings.
  */
 export interface ErrorEntry {
   exit: 1 | 2 | 3 | 4 | 70 | 130;

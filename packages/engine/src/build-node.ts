@@ -1,9 +1,8 @@
-import { type Digest, type Finding, GloveboxError, packageRevision } from '@glovebox/contract';
+import { type Digest, type Finding, fromFindings, GloveboxError, packageRevision } from '@glovebox/contract';
 import { buildOptionsDigest, cellLayout } from './bundle/build-options.ts';
 import { bundleNode } from './bundle/bundle-node.ts';
 import { restoreDependencies } from './bundle/restore-dependencies.ts';
 import type { Engine } from './engine.ts';
-import { fromFindings } from './finding-error.ts';
 import type { NodePackage } from './ports.ts';
 import { sha256 } from './sha256.ts';
 

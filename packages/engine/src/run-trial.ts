@@ -1,8 +1,7 @@
-import { type Finding, GloveboxError } from '@glovebox/contract';
+import { type Finding, fromFindings, GloveboxError } from '@glovebox/contract';
 import { locateFindings, openJudge, readNodePackage, readPackageFiles, type ValueJudge } from '@glovebox/validate';
 import { buildNode } from './build-node.ts';
 import type { Engine } from './engine.ts';
-import { fromFindings } from './finding-error.ts';
 import { performRun, type RunEvents, type RunResult } from './perform-run.ts';
 import type { NodePackage } from './ports.ts';
 import { type RunValues, requireFitting, requireJson } from './run-values.ts';

@@ -1,7 +1,6 @@
-import { GloveboxError, parseJson } from '@glovebox/contract';
+import { fromFindings, GloveboxError, parseJson } from '@glovebox/contract';
 import type { ValueJudge } from '@glovebox/validate';
 import type { AttemptReport } from './attempt/run-attempt.ts';
-import { fromFindings } from './finding-error.ts';
 
 /** Input and config as JSON text. Bytes of UTF-8, and levels of nesting. */
 export const valueLimits = { maxBytes: 16 * 1024 * 1024, maxDepth: 128 } as const;

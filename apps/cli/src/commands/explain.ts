@@ -1,23 +1,13 @@
-import { type ErrorCode, type ErrorEntry, errorCatalogue, errorCodes, GloveboxError } from '@glovebox/contract';
+import {
+  type ErrorCode,
+  errorCatalogue,
+  errorCodes,
+  exitMeanings,
+  GloveboxError,
+  kindMeanings,
+} from '@glovebox/contract';
 import type { CommandContext } from '../commands.ts';
 import { paint } from '../output.ts';
-
-const kinds: Record<ErrorEntry['kind'], string> = {
-  user: 'Yours to mend: change the input, the package or the command.',
-  host: 'Of this machine: mend it, then run the same command again.',
-  retry: 'May go away by itself: try again.',
-  final: 'Trying again does not help.',
-  defect: 'A defect of Glovebox: report it.',
-};
-
-const exits: Record<ErrorEntry['exit'], string> = {
-  1: 'the thing itself failed',
-  2: 'bad input; nothing was started',
-  3: 'this host cannot',
-  4: 'refused',
-  70: 'a defect of Glovebox',
-  130: 'interrupted',
-};
 
 export async function run({ args, output }: CommandContext): Promise<number> {
   const code = await knownCode(args.positionals[0] as string);
@@ -26,8 +16,8 @@ export async function run({ args, output }: CommandContext): Promise<number> {
     [
       `${paint('bold', code)}  ${summary}`,
       `  ${paint('cyan', 'hint')}  ${hint}`,
-      `  ${paint('cyan', 'kind')}  ${kind}: ${kinds[kind]}`,
-      `  ${paint('cyan', 'exit')}  ${exit}: ${exits[exit]}`,
+      `  ${paint('cyan', 'kind')}  ${kind}: ${kindMeanings[kind]}`,
+      `  ${paint('cyan', 'exit')}  ${exit}: ${exitMeanings[exit]}`,
       '  Every code is in docs/errors.md.',
     ].join('\n'),
   );

@@ -7,6 +7,7 @@ import {
   type Finding,
   GloveboxError,
   type ReportFinding,
+  toReportFinding,
 } from '@glovebox/contract';
 import type { CheckOutcome } from './outcome.ts';
 
@@ -41,7 +42,7 @@ export class Checklist {
   end(check: CheckId, { state, findings, facts, cached = false }: CheckEnd): void {
     const startedAt = this.#startedAt.get(check) ?? this.#now();
     const durationMs = Math.round((this.#now() - startedAt) * 100) / 100;
-    const reported = findings.map((finding) => reportFinding(check, finding));
+    const reported = findings.map((finding) => toReportFinding(check, finding));
     const result = { id: check, state, durationMs, cached, findings: findings.length, facts };
     this.#ended.set(check, { result, findings: reported });
     this.#onEvent({ kind: 'ended', result, findings: reported });
@@ -95,9 +96,4 @@ export class Checklist {
 
 function errorFinding({ code, message, hint, place }: GloveboxError): Finding {
   return { rule: code, severity: 'error', message, hint: hint ?? errorCatalogue[code].hint, place: place ?? {} };
-}
-
-function reportFinding(check: CheckId, { rule, severity, message, hint, place, fix }: Finding): ReportFinding {
-  const { file = null, path = null, line = null, column = null } = place;
-  return { rule, severity, check, file, path, line, column, message, hint, ...(fix === undefined ? {} : { fix }) };
 }

@@ -1,8 +1,7 @@
 import { encodeSnapshot } from '@glovebox/artifact';
-import { artifactLimits, type Draft, GloveboxError, packageRevision } from '@glovebox/contract';
+import { artifactLimits, type Draft, fromFindings, GloveboxError, packageRevision } from '@glovebox/contract';
 import { gatherSnapshot, readPackageFiles, type StaticFinding } from '@glovebox/validate';
 import type { Engine } from '../engine.ts';
-import { fromFindings } from '../finding-error.ts';
 import { freeDraft } from './stuck-validations.ts';
 
 /** The parts of an engine that registering takes. */
@@ -73,7 +72,7 @@ export async function putDraft(engine: DraftRegistration, request: PutDraftReque
 
 function invalid(findings: readonly StaticFinding[]): GloveboxError {
   return new GloveboxError('PACKAGE_INVALID', {
-    ...fromFindings([...findings]),
+    ...fromFindings(findings),
     ...(findings.length > 1 ? { message: `This is no node package: ${findings.length} findings.` } : {}),
   });
 }
