@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, statfs } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { join, relative, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { GloveboxError } from '@glovebox/contract';
+import { programError } from './build-errors.ts';
 
 export interface BundleRequest {
   /** Becomes the name in errors, and of the file. */
@@ -85,11 +86,7 @@ async function run(esbuild: string, args: string[], cwd: string, name: string, s
   try {
     await promisify(execFile)(esbuild, args, { cwd, env: {}, timeout: deadlineMs, killSignal: 'SIGKILL' });
   } catch (error) {
-    const { bavail, bsize } = await statfs(staging);
-    if (bavail * bsize < 1024 * 1024)
-      throw new GloveboxError('DISK_FULL', { message: `No space left in ${staging}.`, cause: error });
-    const { stderr, message } = error as Error & { stderr?: string };
-    throw failed(name, stderr?.trim().split('\n')[0] || message);
+    throw await programError(error, staging, (reason) => failed(name, reason));
   }
 }
 

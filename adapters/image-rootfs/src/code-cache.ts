@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { readFile, statfs, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { cellPaths } from '@glovebox/cell';
 import { GloveboxError } from '@glovebox/contract';
+import { programError } from './build-errors.ts';
 
 /** A program for the start of every cell, with V8's bytecode for all of it. */
 export interface Precompiled {
@@ -75,12 +76,7 @@ async function compile(script: Uint8Array, staging: string): Promise<Uint8Array>
     });
     return await readFile(target);
   } catch (error) {
-    const { bavail, bsize } = await statfs(staging);
-    if (bavail * bsize < 1024 * 1024) {
-      throw new GloveboxError('DISK_FULL', { message: `No space left in ${staging}.`, cause: error });
-    }
-    const { stderr, message } = error as Error & { stderr?: string };
-    throw failed(stderr?.trim().split('\n')[0] || message);
+    throw await programError(error, staging, failed);
   }
 }
 
