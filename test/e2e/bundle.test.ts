@@ -42,9 +42,7 @@ beforeAll(async () => {
     rootfsOf: (digest) => join(dataDir, 'images', digest.slice('sha256:'.length), 'rootfs'),
   });
   driver = {
-    name: oci.name,
-    inspect: (digest) => oci.inspect(digest),
-    sweep: () => oci.sweep(),
+    ...oci,
     boot: async (plan, id): Promise<Cell> => {
       const cell = await oci.boot(plan, id);
       void cell.ended.then((end) => ends.push(end));

@@ -92,9 +92,7 @@ it('boots for several validations at once no more cells than for one, and all pa
   const { driver } = engine().engine;
   let [alive, most] = [0, 0];
   const counted: typeof driver = {
-    name: driver.name,
-    inspect: (image) => driver.inspect(image),
-    sweep: () => driver.sweep(),
+    ...driver,
     async boot(plan, cell) {
       most = Math.max(most, ++alive);
       const booted = await driver.boot(plan, cell);

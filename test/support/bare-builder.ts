@@ -86,7 +86,7 @@ export class BareBuilder implements CellDriver {
     });
     const cell = {
       id: 'cell_bare' as Cell['id'],
-      facts: { driver: 'bare', runtime: 'none', runtimeVersion: '0', planHash: '', properties: [] },
+      facts: { driver: 'bare', runtime: 'none', runtimeVersion: '0', planHash: '', properties: [], acceptedRisks: [] },
       channel: child.stdio[3] as Duplex,
       stdin: child.stdin,
       stdout: child.stdout,
@@ -99,6 +99,10 @@ export class BareBuilder implements CellDriver {
       ended,
     } as Cell;
     return Promise.resolve(watchMoments(cell, this.#options.onMoment ?? (() => {})));
+  }
+
+  gauges(): never {
+    throw new GloveboxError('HOST_UNSUPPORTED');
   }
 
   inspect(): never {

@@ -86,9 +86,7 @@ export async function openTestEngine(overrides: DriverOverrides = {}): Promise<T
 /** The same driver; what it boots is written down. */
 function counting(driver: CellDriver, boots: CellRole[]): CellDriver {
   return {
-    name: driver.name,
-    inspect: (image) => driver.inspect(image),
-    sweep: () => driver.sweep(),
+    ...driver,
     boot: (plan, id) => {
       boots.push(plan.role);
       return driver.boot(plan, id);

@@ -83,9 +83,7 @@ export function useChecks(): () => Checks {
 
 function watched(driver: CellDriver, ends: CellEnd[]): CellDriver {
   return {
-    name: driver.name,
-    inspect: (digest) => driver.inspect(digest),
-    sweep: () => driver.sweep(),
+    ...driver,
     boot: async (plan, id): Promise<Cell> => {
       const cell = await driver.boot(plan, id);
       void cell.ended.then((end) => ends.push(end));

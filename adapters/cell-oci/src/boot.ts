@@ -1,21 +1,20 @@
 import { realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Cell, type CellFacts, cellPaths, planHash } from '@glovebox/cell';
-import { type CellId, type CellPlan, cellPlanSchema, GloveboxError, idPatterns } from '@glovebox/contract';
+import type { UidClaims } from '@glovebox/cell/host';
+import { formatOwnedName, hostError, type OwnerMark } from '@glovebox/cell/host';
+import { type CellId, type CellPlan, GloveboxError } from '@glovebox/contract';
 import { type CellCgroup, cellControllers, createCellCgroup, joinFiles, runtimeCgroupPath } from './cell-cgroup.ts';
 import { cellFolder, makeCellFolder, runtimeCall, writeCellFolder } from './cell-folder.ts';
 import { restrictTo } from './cgroup-hierarchies.ts';
 import { awaitEmpty, dismantle, type Traces } from './dismantle.ts';
 import type { Host } from './host.ts';
-import { hostError } from './host-errors.ts';
 import { chooseMountPoint, type Launched, launch, mountTable, release } from './launch.ts';
 import { makeSpec, type OciSpec } from './oci-spec.ts';
 import { driverName, isWeakened, type ResolvedOptions } from './options.ts';
-import { formatOwnedName, type OwnerMark } from './ownership.ts';
 import { propertiesOf, weakenedProperty } from './properties.ts';
 import { superviseCell } from './running-cell.ts';
 import { cgroupShape, runtimeCommand } from './runtime.ts';
-import type { UidClaims } from './uid-claims.ts';
 
 export interface BootContext {
   options: ResolvedOptions;
@@ -24,21 +23,6 @@ export interface BootContext {
   claims: UidClaims;
   /** Called when a cell is dead, or its boot failed, and something of it could not be removed. */
   onLost(id: CellId): void;
-}
-
-/** The driver's own check, whatever the caller says it has checked. The id becomes a path segment. */
-export function refuseBadPlan(unsafePlan: unknown, unsafeId: unknown): CellPlan {
-  const parsed = cellPlanSchema.safeParse(unsafePlan);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    throw new GloveboxError('PLAN_REFUSED', {
-      message: `The plan is refused at /${issue?.path.join('/') ?? ''}: ${issue?.message ?? ''}`,
-    });
-  }
-  if (typeof unsafeId !== 'string' || !idPatterns.cell.test(unsafeId)) {
-    throw new GloveboxError('PLAN_REFUSED', { message: 'The cell id is not one.' });
-  }
-  return parsed.data;
 }
 
 /**
@@ -138,6 +122,7 @@ function factsOf(context: BootContext, plan: CellPlan, spec: OciSpec, cgroup: Ce
     runtimeVersion: host.runtime.packageVersion ?? host.runtime.version,
     planHash: planHash(plan),
     properties: properties.sort(),
+    acceptedRisks: [],
   };
 }
 

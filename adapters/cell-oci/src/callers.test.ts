@@ -14,11 +14,11 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { formatOwnedName, readOwnMark } from '@glovebox/cell/host';
 import { newCellId } from '@glovebox/contract';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { eventually, openCellBench } from '../../../test/support/cell-bench.ts';
 import { findLaunchTools, launch, release } from './launch.ts';
-import { formatOwnedName, readOwnMark } from './ownership.ts';
 
 const bench = openCellBench();
 const clean = bench.residue();

@@ -1,9 +1,9 @@
 import { closeSync, constants, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { errnoOf, hostError } from '@glovebox/cell/host';
 import { type CellPlan, GloveboxError } from '@glovebox/contract';
 import { type CgroupHierarchies, cgroupFolder, type Hierarchy } from './cgroup-hierarchies.ts';
 import { type ControlWrite, cpuWrites, deviceWrites, limitWrites, readCounter, swapOf } from './cgroup-limits.ts';
-import { errnoOf, hostError } from './host-errors.ts';
 
 /**
  * The cgroups of one cell, in every hierarchy that limits it. They are ours and not the runtime's, so that peaks and

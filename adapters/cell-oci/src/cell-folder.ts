@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { errnoOf, hostError } from '@glovebox/cell/host';
 import { GloveboxError } from '@glovebox/contract';
-import { errnoOf, hostError } from './host-errors.ts';
 import type { RuntimeCall } from './runtime.ts';
 
 /**

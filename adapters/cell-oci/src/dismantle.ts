@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { UidClaim, UidClaims } from '@glovebox/cell/host';
 import { GloveboxError } from '@glovebox/contract';
 import { killProcesses, listProcesses, removeCgroups } from './cell-cgroup.ts';
 import { type CellFolder, removeCellFolder } from './cell-folder.ts';
 import type { CgroupHierarchies } from './cgroup-hierarchies.ts';
-import type { UidClaim, UidClaims } from './uid-claims.ts';
 
 /** How long the death of a namespace may take before its processes are killed one by one, and before we give up. */
 const patienceMs = 200;

@@ -1,13 +1,12 @@
-import type { Cell, CellDriver, HostReport, SweepReport } from '@glovebox/cell';
-import type { CellId, CellPlan } from '@glovebox/contract';
-import { type BootContext, bootCell, refuseBadPlan } from './boot.ts';
+import { type Cell, type CellDriver, checkPlan, type HostReport, type SweepReport } from '@glovebox/cell';
+import { type OwnedName, openUidClaims, readOwnMark } from '@glovebox/cell/host';
+import { type CellClass, type CellId, type CellPlan, GloveboxError } from '@glovebox/contract';
+import { type BootContext, bootCell } from './boot.ts';
 import { readHierarchies } from './cgroup-hierarchies.ts';
 import { type Host, readHost, requirePlatform, requireRoot, requireUserNamespaces } from './host.ts';
 import { inspectHost } from './inspect.ts';
 import { driverName, type OciDriverOptions, resolveOptions } from './options.ts';
-import { type OwnedName, readOwnMark } from './ownership.ts';
 import { sweepHost } from './sweep.ts';
-import { openUidClaims } from './uid-claims.ts';
 
 /**
  * The driver that runs an OCI runtime directly on a bundle that it writes itself: no daemon, no engine. It needs root.
@@ -38,7 +37,8 @@ export function createOciDriver(given: OciDriverOptions): CellDriver {
     name.pidNamespace === mark.pidNamespace;
 
   const boot = async (unsafePlan: CellPlan, unsafeId: CellId): Promise<Cell> => {
-    const plan = refuseBadPlan(unsafePlan, unsafeId);
+    const plan = checkPlan(unsafePlan, unsafeId);
+    if (plan.class !== 'ns') throw new GloveboxError('CLASS_UNAVAILABLE');
     requirePlatform();
     requireRoot();
     // It can be turned off while we run, and the runtime's word for it would be vague.
@@ -50,7 +50,8 @@ export function createOciDriver(given: OciDriverOptions): CellDriver {
   return {
     name: driverName,
     boot,
-    inspect: (image?: string): Promise<HostReport> => inspectHost({ options, boot }, image),
+    inspect: (image?: string, cellClass: CellClass = 'ns'): Promise<HostReport> =>
+      inspectHost({ options, boot }, image, cellClass),
     sweep: (): Promise<SweepReport> => {
       requireRoot();
       return sweepHost({
@@ -61,5 +62,6 @@ export function createOciDriver(given: OciDriverOptions): CellDriver {
         isLost: (name) => lost.has(name.cell),
       });
     },
+    gauges: () => Promise.reject(new GloveboxError('INTERNAL', { message: 'TODO' })),
   };
 }

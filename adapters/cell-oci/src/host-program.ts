@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
+import { errnoOf } from '@glovebox/cell/host';
 import { type ErrorCode, GloveboxError } from '@glovebox/contract';
-import { errnoOf } from './host-errors.ts';
 
 /** Where programs of the host are looked for. Never along $PATH, which whoever starts us may set. */
 const programFolders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'] as const;

@@ -1,9 +1,8 @@
-import { allowedNames, cellSeccomp } from '@glovebox/cell';
+import { allowedNames, cellSeccomp, compileSeccomp } from '@glovebox/cell';
 import type { CellPlan } from '@glovebox/contract';
 import { describe, expect, it } from 'vitest';
 import { makeSpec } from './oci-spec.ts';
 import { propertiesOf } from './properties.ts';
-import { compileSeccomp } from './seccomp-oci.ts';
 
 const plan: CellPlan = {
   schema: 'glovebox.cell-plan/1',

@@ -1,6 +1,14 @@
-import { cellCommand, cellEnvironment, cellPaths, cellUid, type SyscallArch, seccompOf } from '@glovebox/cell';
+import {
+  cellCommand,
+  cellEnvironment,
+  cellPaths,
+  cellUid,
+  compileSeccomp,
+  type SeccompProfile,
+  type SyscallArch,
+  seccompOf,
+} from '@glovebox/cell';
 import type { CellPlan } from '@glovebox/contract';
-import { compileSeccomp, type OciSeccomp } from './seccomp-oci.ts';
 
 /** The part of the OCI runtime specification 1.0.2 that cells use. */
 export interface OciSpec {
@@ -29,7 +37,7 @@ export interface OciSpec {
     maskedPaths: string[];
     readonlyPaths: string[];
     rootfsPropagation: string;
-    seccomp?: OciSeccomp;
+    seccomp?: SeccompProfile;
   };
 }
 

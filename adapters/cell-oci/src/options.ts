@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { defaultClaimsDirectory } from '@glovebox/cell/host';
 import type { InstanceId } from '@glovebox/contract';
 import type { OciSpec } from './oci-spec.ts';
 import type { RuntimeChoice } from './runtime.ts';
@@ -32,8 +33,6 @@ export interface ResolvedOptions extends OciDriverOptions {
   bootDeadlineMs: number;
   programDeadlineMs: number;
 }
-
-export const defaultClaimsDirectory = '/run/glovebox-uids';
 
 export function resolveOptions(options: OciDriverOptions): ResolvedOptions {
   return {

@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { formatOwnedName, type OwnerMark, readOwnMark } from '@glovebox/cell/host';
 import { newCellId, newInstanceId } from '@glovebox/contract';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { eventually, openCellBench } from '../../../test/support/cell-bench.ts';
 import { readResidue } from '../../../test/support/residue.ts';
 import { holdCgroup } from '../../../test/support/stuck-cgroup.ts';
 import { readHierarchies } from './cgroup-hierarchies.ts';
-import { formatOwnedName, type OwnerMark, readOwnMark } from './ownership.ts';
 
 const bench = openCellBench();
 const clean = bench.residue();

@@ -2,12 +2,11 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SweepReport } from '@glovebox/cell';
+import type { UidClaims } from '@glovebox/cell/host';
+import { errnoOf, hostError, judgeOwner, type OwnedName, parseOwnedName } from '@glovebox/cell/host';
 import { killProcesses, listCellNames, removeCgroups } from './cell-cgroup.ts';
 import { cellsFolder, removeCellFolder } from './cell-folder.ts';
 import type { CgroupHierarchies } from './cgroup-hierarchies.ts';
-import { errnoOf, hostError } from './host-errors.ts';
-import { judgeOwner, type OwnedName, parseOwnedName } from './ownership.ts';
-import type { UidClaims } from './uid-claims.ts';
 
 /** How long the processes of one dead owner's cell may take to die. */
 const patienceMs = 10_000;

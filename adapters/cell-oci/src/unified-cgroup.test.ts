@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { formatOwnedName, readOwnMark } from '@glovebox/cell/host';
 import { newCellId, newInstanceId } from '@glovebox/contract';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../../../test/support/cell-bench.ts';
@@ -15,7 +16,6 @@ import {
   runtimeCgroupPath,
 } from './cell-cgroup.ts';
 import { type CgroupHierarchies, type Hierarchy, readHierarchies } from './cgroup-hierarchies.ts';
-import { formatOwnedName, readOwnMark } from './ownership.ts';
 
 /**
  * Version 2 on a real mount of it. Where its controllers are bound to version 1, as on hybrid hosts, the limits cannot be

@@ -8,6 +8,8 @@ export const cellPaths = {
   harnessScript: '/glovebox/harness.js',
   harnessCode: '/glovebox/harness.code',
   probe: '/glovebox/probe.cjs',
+  /** Moves the channel off the standard streams before anything else is loaded; see stdio-shim.ts. */
+  stdio: '/glovebox/stdio',
   /** Makes single system calls and tells their results; see sysprobe.ts. */
   sysprobe: '/glovebox/sysprobe',
   builder: '/glovebox/builder.cjs',
@@ -48,6 +50,20 @@ export const cellUid = 65532;
 /** The file descriptor of the channel in a cell. */
 export const channelFd = 3;
 
+/**
+ * How an engine gives a cell its channel.
+ *
+ * `socket`: one descriptor, both ways, at `channelFd`. `stdio`: an engine that passes nothing but the standard streams. Then
+ * fd 0 is what the host says and fd 1 what the cell says. Where author code is to run, a program of ours first moves them to
+ * `stdioChannel` and puts /dev/null and the error stream in their places. A builder cell uses them as they are until it
+ * has told all, says `marker`, and leaves them to its tool as standard input and output.
+ */
+export type ChannelWiring = { kind: 'socket' } | { kind: 'stdio'; marker: string };
+export const stdioChannel = { readFd: 3, writeFd: 4 } as const;
+
+/** The last argument of a guest whose channel is on standard streams; `=` and the marker follow in a builder cell. */
+export const stdioArgument = 'stdio';
+
 /** What V8's heap may take of the cell's memory: the rest is for code, buffers, stacks and the scratch tmpfs. */
 function heapMiB(plan: CellPlan): number {
   const { memoryBytes, scratchBytes } = plan.limits;
@@ -61,20 +77,26 @@ function heapMiB(plan: CellPlan): number {
  * Code from strings is refused by the harness, not by V8's flag: with the flag V8 rejects the code cache of Node's own
  * built-ins, and loading `node:net` takes 15 ms instead of 3, `node:crypto` 28 instead of 8.
  */
-export function cellCommand(plan: CellPlan): string[] {
+export function cellCommand(plan: CellPlan, wiring: ChannelWiring = { kind: 'socket' }): string[] {
   switch (plan.role) {
     case 'run':
-      return authorCommand(plan, ['/glovebox'], cellPaths.harness);
+      return moved(authorCommand(plan, ['/glovebox'], cellPaths.harness), wiring);
     case 'tests':
-      return authorCommand(plan, ['/glovebox', cellPaths.toolchain], cellPaths.tester);
+      return moved(authorCommand(plan, ['/glovebox', cellPaths.toolchain], cellPaths.tester), wiring);
     case 'bundle':
-      return ownCommand(cellPaths.builder);
+      return [...ownCommand(cellPaths.builder), ...marked(wiring)];
     case 'types':
-      return ownCommand(cellPaths.typeChecker);
+      return [...ownCommand(cellPaths.typeChecker), ...marked(wiring)];
     case 'probe':
       return ownCommand(cellPaths.probe);
   }
 }
+
+const moved = (command: string[], wiring: ChannelWiring): string[] =>
+  wiring.kind === 'socket' ? command : [cellPaths.stdio, ...command, stdioArgument];
+
+const marked = (wiring: ChannelWiring): string[] =>
+  wiring.kind === 'socket' ? [] : [`${stdioArgument}=${wiring.marker}`];
 
 /** Where author code is loaded. */
 function authorCommand(plan: CellPlan, readable: string[], script: string): string[] {

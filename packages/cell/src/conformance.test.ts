@@ -2,6 +2,7 @@ import type { CellPlan, ProbeDocument } from '@glovebox/contract';
 import { describe, expect, it } from 'vitest';
 import { conformanceChecks, judgeProbe, type Seen } from './conformance.ts';
 import { readProbeReport } from './probe-report.ts';
+import { ownProfile } from './profile.ts';
 import { probeCalls, refusalErrno } from './syscalls.ts';
 
 const limits = {
@@ -114,6 +115,7 @@ const seen: Seen = {
   calls: { outcomes, complete: true, survivedForeignGate: false },
   plan,
   hostNamespaces: Object.fromEntries(kinds.map((kind) => [kind, `${kind}:[1]`])),
+  profile: ownProfile,
 };
 
 const failing = (change: Partial<Seen>): string[] =>

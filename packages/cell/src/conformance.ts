@@ -1,6 +1,7 @@
 import type { CellPlan, ProbeDocument } from '@glovebox/contract';
 import { cellEnvironment, cellPaths, cellUid, channelFd } from './command.ts';
 import type { ProbeReport } from './probe-report.ts';
+import type { CellProfile } from './profile.ts';
 import { extraCalls } from './seccomp.ts';
 
 /**
@@ -19,6 +20,7 @@ export interface Seen extends ProbeReport {
   plan: CellPlan;
   /** Targets of /proc/self/ns/* on the host, by name. */
   hostNamespaces: Readonly<Record<string, string>>;
+  profile: CellProfile;
 }
 
 export interface ConformanceResult {
@@ -27,8 +29,11 @@ export interface ConformanceResult {
   violations: string[];
 }
 
+/** Properties that the engine lacks are left out: what was not judged is not claimed. */
 export const judgeProbe = (seen: Seen): ConformanceResult[] =>
-  conformanceChecks.map(({ property, claim, violations }) => ({ property, claim, violations: violations(seen) }));
+  conformanceChecks
+    .filter(({ property }) => !seen.profile.lacks.includes(property))
+    .map(({ property, claim, violations }) => ({ property, claim, violations: violations(seen) }));
 
 /** Allowed mount points; anything else in a cell is a hole. `/dev/tty` is the null device bound over a terminal. */
 const mountPoints = [
@@ -58,6 +63,8 @@ const maskedReads = new Set(['read /proc/meminfo', 'read /proc/cpuinfo', 'read /
 
 interface Mount {
   point: string;
+  /** What of the file system is mounted: `/` or a path in it. */
+  root: string;
   type: string;
   /** Options of this mount, such as ro and noexec. */
   flags: string[];
@@ -70,9 +77,34 @@ function mountsOf(document: ProbeDocument): Mount[] {
     const [left = '', right = ''] = line.split(' - ');
     const fields = left.split(' ');
     const [type = '', , options = ''] = right.split(' ');
-    return { point: fields[4] ?? '', type, flags: (fields[5] ?? '').split(','), options: options.split(',') };
+    return {
+      point: fields[4] ?? '',
+      root: fields[3] ?? '',
+      type,
+      flags: (fields[5] ?? '').split(','),
+      options: options.split(','),
+    };
   });
 }
+
+/** Whether a mount is reached by its own point: nothing is mounted later on a directory above it. */
+const isCovered = (mounts: readonly Mount[], at: number): boolean =>
+  mounts.slice(at + 1).some(({ point }) => point !== '/' && mounts[at]?.point.startsWith(`${point}/`));
+
+/** The topmost of each point, as far as it can be reached. */
+function reachableMounts(document: ProbeDocument): Mount[] {
+  const mounts = mountsOf(document);
+  return mounts.filter(
+    (mount, at) => !isCovered(mounts, at) && !mounts.slice(at + 1).some(({ point }) => point === mount.point),
+  );
+}
+
+/** The null device over a file, or an empty directory in memory over one: nothing of what is below can be had. */
+const isMasked = (document: ProbeDocument, path: string): boolean => {
+  const mount = mountAt(document, path);
+  if (!mount?.flags.includes('ro')) return false;
+  return mount.root === '/null' || mount.type === 'tmpfs';
+};
 
 /** The topmost mount at a point. */
 const mountAt = (document: ProbeDocument, point: string): Mount | undefined =>
@@ -106,6 +138,10 @@ function mapViolations(name: string, lines: readonly string[] | null): string[] 
       : []),
   ];
 }
+
+/** Whether container ids are host ids, or some lead below those that are given to containers. */
+const mapsHostIds = (lines: readonly string[] | null): boolean =>
+  lines === null || lines.length === 0 || lines.some((line) => Number(line.trim().split(/\s+/)[1]) < 100_000);
 
 const namespaceCheck = (property: string, link: string): ConformanceCheck => ({
   property,
@@ -168,12 +204,22 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   },
   {
     property: 'uid-own',
-    claim: 'runs with ids that are mapped to two host ids and nothing else, and with no supplementary group',
-    violations: ({ document }) => [
-      ...expectSame('ids', document.ids, { uid: cellUid, euid: cellUid, gid: cellUid, egid: cellUid }),
-      ...mapViolations('uid_map', document.uidMap),
-      ...mapViolations('gid_map', document.gidMap),
-      ...status(document, 'Groups', ''),
+    claim: 'runs with ids that no other cell has on the host, and with no supplementary group',
+    violations: ({ document, profile }) => [
+      ...expectSame('ids', document.ids, {
+        uid: profile.uid,
+        euid: profile.uid,
+        gid: profile.uid,
+        egid: profile.uid,
+      }),
+      ...(profile.userNamespace === 'own'
+        ? [...mapViolations('uid_map', document.uidMap), ...mapViolations('gid_map', document.gidMap)]
+        : []),
+      ...(profile.userNamespace === 'remapped' && [document.uidMap, document.gidMap].some(mapsHostIds)
+        ? ['its ids are those of the host']
+        : []),
+      // An engine may name the primary group once more.
+      ...(document.status.Groups === String(profile.uid) ? [] : status(document, 'Groups', '')),
       ...['rewrite uid_map', 'rewrite gid_map'].filter((name) => document.attempts[name] === 'ok'),
     ],
   },
@@ -218,8 +264,8 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   {
     property: 'root-read-only',
     claim: 'can create and change nothing but in its scratch directory',
-    violations: ({ document }) => [
-      ...lacking(mountAt(document, '/'), ['ro', 'nosuid', 'nodev'], '/'),
+    violations: ({ document, profile }) => [
+      ...lacking(mountAt(document, '/'), profile.rootOptions, '/'),
       ...Object.entries(document.attempts)
         .filter(([name, outcome]) => !allowedAttempts.has(name) && !name.startsWith('read ') && outcome === 'ok')
         .map(([name]) => `could ${name}`),
@@ -228,10 +274,14 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   {
     property: 'mounts-none-of-host',
     claim: 'has its own root, /proc, /dev and scratch mounted, and nothing else',
-    violations: ({ document }) => [
-      ...mountsOf(document)
+    violations: ({ document, profile }) => [
+      ...(document.mounts === null ? ['the mounts cannot be read'] : []),
+      ...reachableMounts(document)
         .filter(
-          ({ point, flags }) => !mountPoints.includes(point) && !(point.startsWith('/proc/') && flags.includes('ro')),
+          ({ point, flags }) =>
+            !mountPoints.includes(point) &&
+            !(point.startsWith('/proc/') && flags.includes('ro')) &&
+            !(profile.masked.includes(point) && isMasked(document, point)),
         )
         .map(({ point }) => `${point} is mounted`),
       ...(document.sys === null || document.sys.length === 0 ? [] : ['/sys is there']),
@@ -242,8 +292,8 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   {
     property: 'devices-minimal',
     claim: 'has null, zero, full, random and urandom, and no terminal',
-    violations: ({ document }) => [
-      ...lacking(mountAt(document, '/dev'), ['ro', 'nosuid', 'noexec'], '/dev'),
+    violations: ({ document, profile }) => [
+      ...lacking(mountAt(document, '/dev'), profile.devOptions, '/dev'),
       // They are the host's own: on a mount that can be written a cell could set their times.
       ...mountPoints
         .filter((point) => point.startsWith('/dev/'))
@@ -266,6 +316,7 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
         ...Object.entries(document.attempts)
           .filter(([name, outcome]) => name.startsWith('read ') && outcome === 'ok')
           .filter(([name]) => !allowedAttempts.has(name) && (subset || !maskedReads.has(name)))
+          .filter(([name]) => !isMasked(document, name.slice('read '.length)))
           .map(([name]) => `could ${name}`),
       ];
     },
@@ -304,7 +355,9 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
       ...expectSame('environment', sorted(document.environment), sorted(cellEnvironment)),
       ...expectSame('working directory', document.cwd, '/'),
       ...expectSame('host name', document.hostname, 'cell'),
-      ...(document.domainname === null ? [] : expectSame('domain name', document.domainname, 'cell')),
+      ...(document.domainname === null || document.domainname === '(none)'
+        ? []
+        : expectSame('domain name', document.domainname, 'cell')),
     ],
   },
   {
@@ -316,13 +369,14 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
         .filter(({ fd, target }) => fd === 0 && target !== '/dev/null' && !target.startsWith('pipe:'))
         .map(({ target }) => `fd 0 is ${target}`),
       ...document.descriptors
-        .filter(
-          ({ fd, target }) => fd > 0 && !(fd <= channelFd ? /^(socket|pipe):/ : /^(anon_inode|pipe):/).test(target),
-        )
+        .filter(({ fd, target }) => fd > 0 && !(fd < channelFd ? /^(socket|pipe):/ : ownDescriptor(fd)).test(target))
         .map(({ fd, target }) => `fd ${fd} is ${target}`),
     ],
   },
 ];
+
+/** Beyond the streams Node.js has its own; where the channel is on one of its own, it comes first. */
+const ownDescriptor = (fd: number): RegExp => (fd === channelFd ? /^(socket|pipe|anon_inode):/ : /^(anon_inode|pipe):/);
 
 const sorted = (record: Readonly<Record<string, string>>): [string, string][] =>
   Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));

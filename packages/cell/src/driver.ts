@@ -1,26 +1,26 @@
 import type { Duplex, Readable, Writable } from 'node:stream';
-import type { CellId, CellPlan, ErrorData, InstanceId } from '@glovebox/contract';
+import type { AcceptableRisk, CellClass, CellId, CellPlan, ErrorData, InstanceId } from '@glovebox/contract';
 
 /**
  * The port between the product and what makes cells. Its arguments and results are JSON and byte streams, so that a
  * driver can live in a process of its own.
  */
 export interface CellDriver {
-  /** `oci`; stands in receipts. */
+  /** `oci` or `docker`; stands in receipts. */
   readonly name: string;
 
   /**
-   * What this host offers, found by looking and by booting a probe cell of `image`, never assumed. Never throws for a
-   * lacking host: the lack is in the report.
+   * What this host offers, found by looking and by booting a probe cell of `image` in `cellClass` (`ns` where it is left
+   * out), never assumed. Never throws for a lacking host: the lack is in the report.
    */
-  inspect(image?: string): Promise<HostReport>;
+  inspect(image?: string, cellClass?: CellClass): Promise<HostReport>;
 
   /**
    * Boot a cell and return as soon as its process tree is started; the channel tells when the harness is up.
    *
    * The driver checks the plan against its own ceilings, owns the plan's lifetime and kills at its end.
    *
-   * @throws GloveboxError `HOST_UNSUPPORTED`, `RUNTIME_MISSING`, `RUNTIME_BROKEN`, `USERNS_UNAVAILABLE`,
+   * @throws GloveboxError `HOST_UNSUPPORTED`, `CLASS_UNAVAILABLE`, `ENGINE_UNREACHABLE`, `ENGINE_REFUSED`, `RUNTIME_MISSING`, `RUNTIME_BROKEN`, `USERNS_UNAVAILABLE`,
    *   `CGROUP_UNAVAILABLE`, `PRIVILEGE_MISSING`, `UID_RANGE_EXHAUSTED`, `IMAGE_MISSING`, `DISK_FULL`. Nothing is left behind then.
    */
   boot(plan: CellPlan, id: CellId): Promise<Cell>;
@@ -30,6 +30,20 @@ export interface CellDriver {
    * that cannot be judged, is left alone and counted as `unknown`.
    */
   sweep(): Promise<SweepReport>;
+
+  /** What this driver's cells hold on the host now, of all owners of this instance. All zero where no cell is. */
+  gauges(): Promise<CellGauges>;
+}
+
+/** Counts of things on the host. `mounts` and `namespaces`: those of processes of cells, which no other process has. */
+export interface CellGauges {
+  cells: number;
+  processes: number;
+  cgroups: number;
+  mounts: number;
+  namespaces: number;
+  directories: number;
+  uidClaims: number;
 }
 
 export interface Cell {
@@ -61,6 +75,8 @@ export interface CellFacts {
   planHash: string;
   /** Names of the properties in force, sorted, such as `user-namespace`, `seccomp`, `cgroup-memory`. */
   properties: string[];
+  /** What the administrator accepted to go without and this cell goes without, sorted. */
+  acceptedRisks: AcceptableRisk[];
 }
 
 export interface CellEnd {
@@ -79,6 +95,7 @@ export interface CellEnd {
 
 export interface HostReport {
   driver: string;
+  class: CellClass;
   usable: boolean;
   facts: HostFact[];
 }
@@ -92,6 +109,8 @@ export interface HostFact {
   hint?: string;
   /** Whether cells are refused without it. */
   required: boolean;
+  /** The risk that an administrator may accept to go without it; `required` is false once that is done. */
+  risk?: AcceptableRisk;
 }
 
 export interface SweepReport {

@@ -1,4 +1,14 @@
-export { cellCommand, cellEnvironment, cellPaths, cellUid, channelFd } from './command.ts';
+export { checkPlan } from './check-plan.ts';
+export {
+  type ChannelWiring,
+  cellCommand,
+  cellEnvironment,
+  cellPaths,
+  cellUid,
+  channelFd,
+  stdioArgument,
+  stdioChannel,
+} from './command.ts';
 export {
   type ConformanceCheck,
   type ConformanceResult,
@@ -11,13 +21,26 @@ export type {
   CellDriver,
   CellEnd,
   CellFacts,
+  CellGauges,
   HostFact,
   HostReport,
   OwnerIdentity,
   SweepReport,
 } from './driver.ts';
+export {
+  caught,
+  type FactOutcome,
+  hostFact,
+  inForce,
+  isUsable,
+  missing,
+  probedFacts,
+  unprobedFacts,
+} from './host-facts.ts';
 export { planBundleCell, planHash, planRunCell, planTestsCell, planTypesCell } from './plan.ts';
+export { probeCell } from './probe-cell.ts';
 export { maxProbeBytes, type ProbeReport, readProbeReport } from './probe-report.ts';
+export { type CellProfile, ownProfile } from './profile.ts';
 export {
   allowedNames,
   cellSeccomp,
@@ -26,5 +49,6 @@ export {
   type SyscallCondition,
   seccompOf,
 } from './seccomp.ts';
+export { compileSeccomp, type SeccompProfile } from './seccomp-compile.ts';
 export { type ProbeCall, probeCalls } from './syscalls.ts';
 export { assembleSysprobe, type ProbeOutcome, readSysprobe, type SysprobeReport, sysprobeArch } from './sysprobe.ts';

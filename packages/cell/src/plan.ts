@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto';
-import { type CellPlan, type CellRole, cellPlanSchema, type Digest, type RunLimits } from '@glovebox/contract';
+import {
+  type CellClass,
+  type CellPlan,
+  type CellRole,
+  cellPlanSchema,
+  type Digest,
+  type RunLimits,
+} from '@glovebox/contract';
 import canonicalize from 'canonicalize';
 
 /** Memory that a builder cell gets: the tool, or the tests, and the unpacked packages. */
@@ -13,11 +20,11 @@ const bootCpu = 2;
 const lifetimeSlackMs = 30_000;
 
 /** The plan for one attempt. The scratch directory is memory: it is added to what the node declared. */
-export function planRunCell(image: Digest, limits: RunLimits): CellPlan {
+export function planRunCell(image: Digest, limits: RunLimits, cellClass: CellClass = 'ns'): CellPlan {
   return cellPlanSchema.parse({
     schema: 'glovebox.cell-plan/1',
     role: 'run' satisfies CellRole,
-    class: 'ns',
+    class: cellClass,
     image,
     limits: {
       cpu: limits.cpu,
@@ -33,19 +40,22 @@ export function planRunCell(image: Digest, limits: RunLimits): CellPlan {
 }
 
 /** The plan for bundling one node package. */
-export const planBundleCell = (image: Digest): CellPlan => planBuilderCell('bundle', image, 2);
+export const planBundleCell = (image: Digest, cellClass?: CellClass): CellPlan =>
+  planBuilderCell('bundle', image, 2, cellClass);
 
 /** The plan for checking the types of one node package. */
-export const planTypesCell = (image: Digest): CellPlan => planBuilderCell('types', image, 2);
+export const planTypesCell = (image: Digest, cellClass?: CellClass): CellPlan =>
+  planBuilderCell('types', image, 2, cellClass);
 
 /** The plan for running the tests of one node package, once. Author code runs on one core, as nodes do. */
-export const planTestsCell = (image: Digest): CellPlan => planBuilderCell('tests', image, 1);
+export const planTestsCell = (image: Digest, cellClass?: CellClass): CellPlan =>
+  planBuilderCell('tests', image, 1, cellClass);
 
-function planBuilderCell(role: CellRole, image: Digest, cpu: number): CellPlan {
+function planBuilderCell(role: CellRole, image: Digest, cpu: number, cellClass: CellClass = 'ns'): CellPlan {
   return cellPlanSchema.parse({
     schema: 'glovebox.cell-plan/1',
     role,
-    class: 'ns',
+    class: cellClass,
     image,
     limits: {
       cpu,

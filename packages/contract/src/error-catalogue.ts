@@ -113,6 +113,24 @@ export const errorCatalogue = {
     'No cgroup hierarchy with memory, cpu and pids can be written.',
     'Run as root, or delegate a cgroup.',
   ),
+  CLASS_UNAVAILABLE: entry(
+    3,
+    'host',
+    'This driver cannot make cells of this isolation class here.',
+    'Run glovebox doctor: it tells for each class what is missing.',
+  ),
+  ENGINE_UNREACHABLE: entry(
+    3,
+    'host',
+    'The container engine cannot be reached, or broke off.',
+    'Start the engine, and check the address and who may use it.',
+  ),
+  ENGINE_REFUSED: entry(
+    3,
+    'host',
+    'The container engine refused, or does not do what it was told.',
+    'Run glovebox doctor: it tells what this engine ignores.',
+  ),
   PRIVILEGE_MISSING: entry(3, 'host', 'Cells need root on this host.', 'Run as root.'),
   UID_RANGE_EXHAUSTED: entry(
     3,

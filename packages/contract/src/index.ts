@@ -21,7 +21,16 @@ export {
   type RunLimits,
   runLimits,
 } from './manifest.ts';
-export { type CellPlan, type CellRole, cellPlanSchema, planCeilings } from './plan.ts';
+export {
+  type AcceptableRisk,
+  acceptableRisks,
+  type CellClass,
+  type CellPlan,
+  type CellRole,
+  cellClasses,
+  cellPlanSchema,
+  planCeilings,
+} from './plan.ts';
 export { type ProbeDocument, probeDocumentSchema } from './probe.ts';
 export * from './receipt.ts';
 export * from './reference.ts';

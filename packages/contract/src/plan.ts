@@ -13,6 +13,25 @@ export const planCeilings = {
 } as const;
 
 /**
+ * Isolation class. `ns`: namespaces, cgroups and seccomp on the host's kernel. `gvisor`: the same around a kernel in user
+ * space (runsc). `kvm`: a virtual machine; declared, no driver has it.
+ */
+export const cellClasses = ['ns', 'gvisor', 'kvm'] as const;
+const cellClassSchema = z.enum(cellClasses);
+export type CellClass = z.infer<typeof cellClassSchema>;
+
+/**
+ * What an administrator may accept to go without, by name; every receipt then says so. Nothing else that is required can
+ * be waived.
+ */
+export const acceptableRisks = {
+  'runtime-below-floor': 'a container runtime whose version has a known hole, or whose version cannot be told',
+  'scratch-inodes-unlimited': 'an engine that cannot bound the number of files in the scratch directory',
+  'user-namespace-missing': 'an engine that runs cells without a user namespace: their ids are those of the host',
+} as const;
+export type AcceptableRisk = keyof typeof acceptableRisks;
+
+/**
  * Everything that decides what a cell is, as data. It names no mount, device, environment variable, argument or network:
  * a driver fixes those, so a plan cannot ask for them. Its hash (canonical JSON, sha256) stands in the receipt.
  */
@@ -23,8 +42,7 @@ export const cellPlanSchema = z.strictObject({
    * `tests`: unpacks, then runs the author's tests. `probe`: tells what a cell is.
    */
   role: z.enum(['run', 'bundle', 'types', 'tests', 'probe']),
-  /** Isolation class. `ns`: namespaces, cgroups and seccomp on the host's kernel. */
-  class: z.enum(['ns']),
+  class: cellClassSchema,
   image: z.string().regex(idPatterns.digest),
   limits: z.strictObject({
     /** Cores once the job is dispatched. While it boots, only code of ours runs and a cell may use `bootCpu`. */

@@ -58,7 +58,14 @@ export class HostileDriver implements CellDriver {
     });
     return Promise.resolve({
       id: 'cell_hostile' as Cell['id'],
-      facts: { driver: 'hostile', runtime: 'none', runtimeVersion: '0', planHash: '', properties: [] },
+      facts: {
+        driver: 'hostile',
+        runtime: 'none',
+        runtimeVersion: '0',
+        planHash: '',
+        properties: [],
+        acceptedRisks: [],
+      },
       channel: child.stdio[3] as Duplex,
       stdin: null,
       stdout: child.stdout,
@@ -73,6 +80,10 @@ export class HostileDriver implements CellDriver {
       },
       ended,
     } as Cell);
+  }
+
+  gauges(): never {
+    throw new GloveboxError('HOST_UNSUPPORTED');
   }
 
   inspect(): never {

@@ -45,7 +45,7 @@ export function receiptOf(facts: ReceiptFacts): ReceiptPredicate {
       class: plan.class,
       driver: { name: report.facts.driver, runtime: report.facts.runtime, version: report.facts.runtimeVersion },
       properties: report.facts.properties,
-      acceptedRisks: [],
+      acceptedRisks: report.facts.acceptedRisks,
       permissions: permissionsDigest(facts.manifest),
       limits: { ...facts.limits },
       peaks: report.peaks,

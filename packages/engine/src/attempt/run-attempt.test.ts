@@ -16,7 +16,7 @@ function started(signal?: AbortSignal) {
   const progress: Progress[] = [];
   const cell: Cell = {
     id: 'cell_x' as Cell['id'],
-    facts: { driver: 'test', runtime: 'none', runtimeVersion: '0', planHash: '', properties: [] },
+    facts: { driver: 'test', runtime: 'none', runtimeVersion: '0', planHash: '', properties: [], acceptedRisks: [] },
     channel: hostEnd,
     stdout,
     stderr: PassThrough.from([]),
@@ -46,7 +46,7 @@ function started(signal?: AbortSignal) {
       },
     },
     {
-      driver: { name: 'test', boot: async () => cell, inspect: never, sweep: never },
+      driver: { name: 'test', boot: async () => cell, inspect: never, sweep: never, gauges: never },
       blobs: { put: never, read: never },
       now: Date.now,
       monotonicMs: () => performance.now(),

@@ -17,9 +17,7 @@ export function limitCells(driver: CellDriver, limit: number): CellDriver {
     else next();
   };
   return {
-    name: driver.name,
-    inspect: (image) => driver.inspect(image),
-    sweep: () => driver.sweep(),
+    ...driver,
     async boot(plan, id) {
       await acquire();
       try {

@@ -1,24 +1,24 @@
-import { allowedNames, cellSeccomp, type SeccompList, type SyscallArch, type SyscallCondition } from '@glovebox/cell';
+import { allowedNames, cellSeccomp, type SeccompList, type SyscallArch, type SyscallCondition } from './seccomp.ts';
 
-export interface OciSeccompRule {
+export interface SeccompRule {
   names: string[];
   action: 'SCMP_ACT_ALLOW' | 'SCMP_ACT_ERRNO';
   errnoRet?: number;
   args?: { index: number; value: number; valueTwo?: number; op: 'SCMP_CMP_EQ' | 'SCMP_CMP_MASKED_EQ' }[];
 }
 
-export interface OciSeccomp {
+export interface SeccompProfile {
   defaultAction: 'SCMP_ACT_ERRNO';
   defaultErrnoRet: number;
   /** One only: calls by another table of the same processor (i386, x32) are answered with death. */
   architectures: string[];
-  syscalls: OciSeccompRule[];
+  syscalls: SeccompRule[];
 }
 
 const ociArchitectures: Record<SyscallArch, string> = { x64: 'SCMP_ARCH_X86_64', arm64: 'SCMP_ARCH_AARCH64' };
 
 /** The list in the words of the OCI runtime specification. Rules of one name are alternatives there. */
-export function compileSeccomp(arch: SyscallArch, list: SeccompList = cellSeccomp): OciSeccomp {
+export function compileSeccomp(arch: SyscallArch, list: SeccompList = cellSeccomp): SeccompProfile {
   return {
     defaultAction: 'SCMP_ACT_ERRNO',
     defaultErrnoRet: list.defaultErrno,
@@ -27,13 +27,13 @@ export function compileSeccomp(arch: SyscallArch, list: SeccompList = cellSeccom
       { names: allowedNames(arch, list), action: 'SCMP_ACT_ALLOW' },
       ...list.conditional.flatMap(compileCondition),
       ...list.answered.map(
-        ({ names, errno }): OciSeccompRule => ({ names: [...names], action: 'SCMP_ACT_ERRNO', errnoRet: errno }),
+        ({ names, errno }): SeccompRule => ({ names: [...names], action: 'SCMP_ACT_ERRNO', errnoRet: errno }),
       ),
     ],
   };
 }
 
-function compileCondition({ names, argument: index, test }: SyscallCondition): OciSeccompRule[] {
+function compileCondition({ names, argument: index, test }: SyscallCondition): SeccompRule[] {
   if (test.kind === 'masked') {
     const arg = { index, value: test.mask, valueTwo: test.value, op: 'SCMP_CMP_MASKED_EQ' as const };
     return [{ names: [...names], action: 'SCMP_ACT_ALLOW', args: [arg] }];

@@ -1,6 +1,6 @@
-import type { OwnerIdentity } from '@glovebox/cell';
-import { judgeProcess, markOwnProcess, type ProcessVerdict } from '@glovebox/cell/process-mark';
 import { type CellId, type InstanceId, idPatterns } from '@glovebox/contract';
+import type { OwnerIdentity } from '../driver.ts';
+import { judgeProcess, markOwnProcess, type ProcessVerdict } from '../process-mark.ts';
 
 /**
  * Who made a thing on the host, told by its name alone. Bundle directories, cgroups and uid claims all carry this name, so

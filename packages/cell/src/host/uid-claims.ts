@@ -11,6 +11,9 @@ import { formatOwnedName, type OwnedName, type OwnerMark, parseOwnedName } from 
  */
 export const uidRange = { first: 0x7000_0000, cells: 16_384 } as const;
 
+/** Where the claims of a whole host are, where nothing else is said. */
+export const defaultClaimsDirectory = '/run/glovebox-uids';
+
 export interface UidClaim {
   /** Host uid and gid of container id 0, which only the runtime's set-up uses. */
   rootId: number;

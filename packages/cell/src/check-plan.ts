@@ -1,0 +1,20 @@
+import { type CellPlan, cellPlanSchema, GloveboxError, idPatterns } from '@glovebox/contract';
+
+/**
+ * What every driver checks by itself, whatever the caller says it has checked. The id becomes a path segment.
+ *
+ * @throws GloveboxError `PLAN_REFUSED`.
+ */
+export function checkPlan(unsafePlan: unknown, unsafeId: unknown): CellPlan {
+  const parsed = cellPlanSchema.safeParse(unsafePlan);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw new GloveboxError('PLAN_REFUSED', {
+      message: `The plan is refused at /${issue?.path.join('/') ?? ''}: ${issue?.message ?? ''}`,
+    });
+  }
+  if (typeof unsafeId !== 'string' || !idPatterns.cell.test(unsafeId)) {
+    throw new GloveboxError('PLAN_REFUSED', { message: 'The cell id is not one.' });
+  }
+  return parsed.data;
+}

@@ -1,0 +1,17 @@
+export { errnoOf, hostError } from './host-errors.ts';
+export {
+  formatOwnedName,
+  judgeOwner,
+  type OwnedName,
+  type OwnerMark,
+  parseOwnedName,
+  readOwnMark,
+} from './ownership.ts';
+export {
+  defaultClaimsDirectory,
+  type FoundClaim,
+  openUidClaims,
+  type UidClaim,
+  type UidClaims,
+  uidRange,
+} from './uid-claims.ts';

@@ -1,0 +1,33 @@
+import { cellUid } from './command.ts';
+
+/**
+ * In what the cells of an engine are known to differ from those that we make whole ourselves. A probe is judged by the
+ * same table everywhere; this says by which words of it. What an engine cannot give is named in `lacks` and told by its
+ * property, never passed over.
+ */
+export interface CellProfile {
+  /**
+   * `own`: two ids of a cell are mapped, each to a host id of its own. `remapped`: a range of the daemon's that all its
+   * cells share; the id in it is the cell's own. `none`: ids are the host's, and the cell's own.
+   */
+  userNamespace: 'own' | 'remapped' | 'none';
+  /** Container uid and gid of the cell. */
+  uid: number;
+  /** Options that the mounts on `/` and `/dev` must have. */
+  rootOptions: readonly string[];
+  devOptions: readonly string[];
+  /** What an engine mounts unasked. Each must be an empty, read-only directory or the null device by what is mounted over it. */
+  masked: readonly string[];
+  /** Properties that this engine cannot give; they are not judged. */
+  lacks: readonly string[];
+}
+
+/** Cells that a driver of ours makes whole, on a runtime that does what it is told. */
+export const ownProfile: CellProfile = {
+  userNamespace: 'own',
+  uid: cellUid,
+  rootOptions: ['ro', 'nosuid', 'nodev'],
+  devOptions: ['ro', 'nosuid', 'noexec'],
+  masked: [],
+  lacks: [],
+};
