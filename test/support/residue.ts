@@ -79,6 +79,11 @@ function isOfCells(pid: string, scope: ResidueScope, matches: (text: string) => 
   return uid >= firstCellUid && uid <= lastCellUid;
 }
 
+const foldersBelow = (folder: string): string[] =>
+  attempt(() => readdirSync(folder, { withFileTypes: true, recursive: true }), [])
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name));
+
 function listCellCgroups(matches: (text: string) => boolean, withFolder: boolean): string[] {
   const mountPoints = readFileSync('/proc/self/mountinfo', 'utf8')
     .split('\n')
@@ -91,7 +96,8 @@ function listCellCgroups(matches: (text: string) => boolean, withFolder: boolean
       if (entries === undefined) return [];
       const cells = entries
         .filter((entry) => entry.isDirectory() && matches(entry.name))
-        .map((entry) => join(folder, entry.name));
+        .map((entry) => join(folder, entry.name))
+        .flatMap((cell) => [cell, ...foldersBelow(cell)]);
       return withFolder ? [folder, ...cells] : cells;
     })
     .sort();

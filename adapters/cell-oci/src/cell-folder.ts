@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { errnoOf, hostError } from '@glovebox/cell/host';
 import { GloveboxError } from '@glovebox/contract';
@@ -56,6 +56,20 @@ function refuseForeign(path: string): void {
 export function writeCellFolder(folder: CellFolder, files: { config: string; mountTable: string }): void {
   writeFileSync(join(folder.path, 'config.json'), files.config, { mode: 0o600, flag: 'wx' });
   writeFileSync(folder.mountTable, files.mountTable, { mode: 0o600, flag: 'wx' });
+}
+
+/**
+ * Names of the directories of all cells, whoever made them.
+ *
+ * @throws GloveboxError `DATA_DIR_UNUSABLE` where that cannot be told.
+ */
+export function listCellFolders(runDirectory: string): string[] {
+  try {
+    return readdirSync(cellsFolder(runDirectory));
+  } catch (thrown) {
+    if (errnoOf(thrown) === 'ENOENT') return [];
+    throw hostError(thrown, 'DATA_DIR_UNUSABLE', 'Cannot read the directory of cells');
+  }
 }
 
 /** Links in it are removed, not followed. */

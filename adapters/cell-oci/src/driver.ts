@@ -1,8 +1,16 @@
-import { type Cell, type CellDriver, checkPlan, type HostReport, type SweepReport } from '@glovebox/cell';
+import {
+  type Cell,
+  type CellDriver,
+  type CellGauges,
+  checkPlan,
+  type HostReport,
+  type SweepReport,
+} from '@glovebox/cell';
 import { type OwnedName, openUidClaims, readOwnMark } from '@glovebox/cell/host';
 import { type CellClass, type CellId, type CellPlan, GloveboxError } from '@glovebox/contract';
 import { type BootContext, bootCell } from './boot.ts';
 import { readHierarchies } from './cgroup-hierarchies.ts';
+import { readGauges } from './gauges.ts';
 import { type Host, readHost, requirePlatform, requireRoot, requireUserNamespaces } from './host.ts';
 import { inspectHost } from './inspect.ts';
 import { driverName, type OciDriverOptions, resolveOptions } from './options.ts';
@@ -62,6 +70,12 @@ export function createOciDriver(given: OciDriverOptions): CellDriver {
         isLost: (name) => lost.has(name.cell),
       });
     },
-    gauges: () => Promise.reject(new GloveboxError('INTERNAL', { message: 'TODO' })),
+    gauges: async (): Promise<CellGauges> =>
+      readGauges({
+        instance: options.instance,
+        runDirectory: options.runDirectory,
+        hierarchies: readHierarchies(),
+        claims,
+      }),
   };
 }

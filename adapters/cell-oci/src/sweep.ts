@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SweepReport } from '@glovebox/cell';
 import type { UidClaims } from '@glovebox/cell/host';
-import { errnoOf, hostError, judgeOwner, type OwnedName, parseOwnedName } from '@glovebox/cell/host';
+import { errnoOf, judgeOwner, type OwnedName, parseOwnedName } from '@glovebox/cell/host';
 import { killProcesses, listCellNames, removeCgroups } from './cell-cgroup.ts';
-import { cellsFolder, removeCellFolder } from './cell-folder.ts';
+import { cellsFolder, listCellFolders, removeCellFolder } from './cell-folder.ts';
 import type { CgroupHierarchies } from './cgroup-hierarchies.ts';
 
 /** How long the processes of one dead owner's cell may take to die. */
@@ -52,7 +52,7 @@ export async function sweepHost(context: SweepContext): Promise<SweepReport> {
   // What of them the kernel does not let go may hold a process yet: nothing else of such a cell is touched.
   const remaining = new Set(listCellNames(hierarchies).map((text) => parseOwnedName(text)?.cell));
 
-  for (const text of listFolders(context.runDirectory)) {
+  for (const text of listCellFolders(context.runDirectory)) {
     const name = parseOwnedName(text);
     if (!mayRemove(text, name)) continue;
     if (remaining.has(name.cell)) {
@@ -103,15 +103,6 @@ async function removeDeadCell(
     const { removed, left } = removeCgroups(hierarchies, name);
     cgroups += removed;
     if (left === 0 || performance.now() - started > patienceMs) return { processes: seen.size, cgroups, left };
-  }
-}
-
-function listFolders(runDirectory: string): string[] {
-  try {
-    return readdirSync(cellsFolder(runDirectory));
-  } catch (thrown) {
-    if (errnoOf(thrown) === 'ENOENT') return [];
-    throw hostError(thrown, 'DATA_DIR_UNUSABLE', 'Cannot read the directory of cells');
   }
 }
 
