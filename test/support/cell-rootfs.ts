@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, linkSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { assembleSysprobe, cellPaths } from '@glovebox/cell';
+import { assembleStdioShim, assembleSysprobe, cellPaths } from '@glovebox/cell';
 import { buildSync } from 'esbuild';
 
 /**
@@ -24,6 +24,7 @@ export function makeCellRootfs(path: string, harness: string): string {
     format: 'cjs',
   });
   writeFileSync(join(path, cellPaths.sysprobe), assembleSysprobe(), { mode: 0o755 });
+  writeFileSync(join(path, cellPaths.stdio), assembleStdioShim(), { mode: 0o755 });
   setHarness(path, harness);
   return path;
 }

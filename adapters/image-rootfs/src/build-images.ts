@@ -125,7 +125,8 @@ function describeLayers(
     { source: contentOf('node', inputs.node), version: inputs.node.version },
     libraries.map((library) => ({ library, content: { source: library.source } })),
   );
-  const guest = guestLayer({ harness, probe: bundles.probe.bytes, sysprobe: inputs.sysprobe }, [node]);
+  const { stdio, sysprobe } = inputs;
+  const guest = guestLayer({ harness, probe: bundles.probe.bytes, stdio, sysprobe }, [node]);
   const toolchain = toolchainLayer(
     {
       builder: bundles.builder.bytes,

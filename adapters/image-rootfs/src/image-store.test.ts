@@ -67,6 +67,7 @@ const sourcesIn = (dir: string): Partial<ImageSources> =>
 const optionsFor = (name: string, more: Partial<ImageStoreOptions> = {}): ImageStoreOptions => ({
   dataDir: join(home, name),
   node: small,
+  stdio: Buffer.from('standard streams'),
   sysprobe: Buffer.from('system-call probe'),
   types: smallTypes(join(home, 'sources')),
   sources: sourcesIn(join(home, 'sources')),
@@ -88,7 +89,7 @@ const builderScript = `
   const [options, umask] = JSON.parse(process.argv[1]);
   process.umask(umask);
   process.stdout.write('started\\n');
-  const images = await createImageStore({ ...options, sysprobe: Buffer.from('system-call probe') }).build({});
+  const images = await createImageStore({ ...options, stdio: Buffer.from('standard streams'), sysprobe: Buffer.from('system-call probe') }).build({});
   process.stdout.write(JSON.stringify(images.map(({ digest }) => digest)));`;
 const startBuilder = (options: ImageStoreOptions, umask = 0o022) =>
   spawn(process.execPath, ['--input-type=module', '-e', builderScript, JSON.stringify([options, umask])], {
@@ -125,7 +126,7 @@ describe('the images', () => {
           'glovebox/harness.js',
           'glovebox/probe.cjs',
         ],
-        ...['glovebox/sysprobe', 'lib', 'lib64', 'proc', 'tmp', 'usr', 'usr/bin', 'usr/bin/node'],
+        ...['glovebox/stdio', 'glovebox/sysprobe', 'lib', 'lib64', 'proc', 'tmp', 'usr', 'usr/bin', 'usr/bin/node'],
       ].sort(),
     );
     const toolchain = listed(builder.rootfs).filter((path) => !listed(runtime.rootfs).includes(path));
@@ -311,6 +312,7 @@ describe('what is current', () => {
       { node: { ...small, version: '0.0.1' } },
       { node: { ...small, path: '/bin/ls' } },
       { sysprobe: Buffer.from('another') },
+      { stdio: Buffer.from('another') },
     ];
     for (const other of others) {
       expect(await failure(createImageStore({ ...options, ...other }).current('runtime'))).toMatchObject({

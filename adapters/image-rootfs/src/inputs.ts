@@ -31,6 +31,7 @@ export interface ImageInputs {
   /** The deepest directory that holds every source: paths in records are relative to it. */
   sourceRoot: string;
   sdkVersion: string;
+  stdio: Uint8Array;
   sysprobe: Uint8Array;
   /** `/`, but in tests. */
   systemRoot: string;
@@ -41,6 +42,7 @@ export interface InputOverrides {
   node?: Program;
   types?: TypeTools;
   sources?: Partial<ImageSources>;
+  stdio?: Uint8Array;
   sysprobe?: Uint8Array;
   systemRoot?: string;
 }
@@ -59,6 +61,7 @@ export async function findInputs(overrides: InputOverrides): Promise<ImageInputs
     sdk: overrides.sources?.sdk ?? installed('@glovebox/sdk'),
   };
   const sourceRoot = commonDirectory(Object.values(sources));
+  const { assembleStdioShim, assembleSysprobe } = await import('@glovebox/cell');
   return {
     architecture,
     node: overrides.node ?? programOf(`node-linux-${architecture}`, 'bin/node'),
@@ -67,19 +70,22 @@ export async function findInputs(overrides: InputOverrides): Promise<ImageInputs
     sources,
     sourceRoot,
     sdkVersion: versionIn(dirname(sources.sdk)),
-    sysprobe: overrides.sysprobe ?? (await import('@glovebox/cell')).assembleSysprobe(),
+    stdio: overrides.stdio ?? assembleStdioShim(),
+    sysprobe: overrides.sysprobe ?? assembleSysprobe(),
     systemRoot: overrides.systemRoot ?? '/',
   };
 }
 
 /**
- * Identifies what comes from running code, or from a version, not from files that are looked at: the system-call probe, the
- * paths, the environment, how types are checked and by what.
+ * Identifies what comes from running code, or from a version, not from files that are looked at: the programs that are
+ * assembled, the paths, the environment, how types are checked and by what.
  */
 export function codeFingerprint(inputs: ImageInputs): string {
   const versions = typeToolVersions(inputs.types);
-  const parts = [inputs.architecture, cellPaths, cellEnvironment, cellUid, typeCheckConfig(cellPaths), versions];
-  return createHash('sha256').update(inputs.sysprobe).update(JSON.stringify(parts)).digest('hex');
+  const programs = [inputs.stdio, inputs.sysprobe].map((bytes) => createHash('sha256').update(bytes).digest('hex'));
+  const types = [typeCheckConfig(cellPaths), versions];
+  const parts = [inputs.architecture, cellPaths, cellEnvironment, cellUid, ...types, ...programs];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
 function programOf(packageName: string, path: string): Program {

@@ -48,7 +48,7 @@ export function nodeLayer(
 
 /** Our code that runs in every cell. */
 export function guestLayer(
-  guest: { harness: Precompiled; probe: Uint8Array; sysprobe: Uint8Array },
+  guest: { harness: Precompiled; probe: Uint8Array; stdio: Uint8Array; sysprobe: Uint8Array },
   below: Layer[],
 ): Layer {
   const files = [
@@ -56,6 +56,7 @@ export function guestLayer(
     data(cellPaths.harnessScript, { bytes: guest.harness.script }),
     data(cellPaths.harnessCode, { bytes: guest.harness.code }),
     data(cellPaths.probe, { bytes: guest.probe }),
+    program(cellPaths.stdio, { bytes: guest.stdio }),
     program(cellPaths.sysprobe, { bytes: guest.sysprobe }),
   ];
   return layer('guest', 'guest', files, [], below);

@@ -50,5 +50,7 @@ export {
   seccompOf,
 } from './seccomp.ts';
 export { compileSeccomp, type SeccompProfile } from './seccomp-compile.ts';
+export { assembleStdioShim, stdioShimArch } from './stdio-shim.ts';
+export { type Sweeper, type SweeperOptions, startSweeper } from './sweeper.ts';
 export { type ProbeCall, probeCalls } from './syscalls.ts';
 export { assembleSysprobe, type ProbeOutcome, readSysprobe, type SysprobeReport, sysprobeArch } from './sysprobe.ts';

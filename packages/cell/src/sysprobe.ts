@@ -1,21 +1,19 @@
 import { GloveboxError } from '@glovebox/contract';
-import type { SyscallArch } from './seccomp.ts';
+import { Assembler, headersBytes, jae, jmp, js, jz, loadAddress, programArch, writeHeaders } from './assembler.ts';
 import { type ProbeArgument, type ProbeCall, probeCalls, refusalErrno } from './syscalls.ts';
 
 /**
- * A static x86-64 ELF program that makes the calls of a table and writes each result to fd 1, assembled here because
- * the machines of users have no compiler. It is one loop over a table: load six registers, `syscall`, write a record.
+ * A static x86-64 ELF program that makes the calls of a table and writes each result to fd 1. It is one loop over a table:
+ * load six registers, `syscall`, write a record.
  *
  * Output: a header, one record per call in the order of the table, an end record. Then it enters the kernel by the 32-bit
  * gate, which a filter for x86-64 must answer with death; if it survives, one more record says so. All little-endian:
  * header `"GBSP", u32 count`, record `u32 index, u32 nr, i64 result`.
  */
-const base = 0x40_0000n;
-/** The program's processor. On others nothing can show what a cell's filter refuses. */
-export const sysprobeArch: SyscallArch = 'x64';
 
-const elfHeaderBytes = 64;
-const programHeaderBytes = 56;
+/** The program's processor. On others nothing can show what a cell's filter refuses. */
+export const sysprobeArch = programArch;
+
 const entryBytes = 64;
 const recordBytes = 16;
 const headerBytes = 8;
@@ -27,50 +25,6 @@ const scratchBytes = 4096;
 
 const flagForks = 1;
 const flagOpens = 2;
-
-/** Code that the loop is made of. Labels are resolved to 32-bit displacements. */
-class Assembler {
-  readonly bytes: number[] = [];
-  readonly #labels = new Map<string, number>();
-  readonly #jumps: { at: number; label: string }[] = [];
-
-  emit(...bytes: number[]): this {
-    this.bytes.push(...bytes);
-    return this;
-  }
-
-  imm32(value: number): this {
-    return this.emit(value & 0xff, (value >>> 8) & 0xff, (value >>> 16) & 0xff, (value >>> 24) & 0xff);
-  }
-
-  /** A jump: the opcode, then a displacement to the label. */
-  jump(opcode: readonly number[], label: string): this {
-    this.emit(...opcode);
-    this.#jumps.push({ at: this.bytes.length, label });
-    return this.imm32(0);
-  }
-
-  label(name: string): this {
-    this.#labels.set(name, this.bytes.length);
-    return this;
-  }
-
-  link(): Uint8Array {
-    const code = Uint8Array.from(this.bytes);
-    const view = new DataView(code.buffer);
-    for (const { at, label } of this.#jumps) {
-      const target = this.#labels.get(label);
-      if (target === undefined) throw new TypeError(`no label ${label}`);
-      view.setInt32(at, target - (at + 4), true);
-    }
-    return code;
-  }
-}
-
-const jmp = [0xe9] as const;
-const jz = [0x0f, 0x84] as const;
-const jae = [0x0f, 0x83] as const;
-const js = [0x0f, 0x88] as const;
 
 interface Addresses {
   table: number;
@@ -169,7 +123,7 @@ function assembleCode(count: number, at: Addresses): Uint8Array {
 /** The program for a table of calls. Deterministic: it is part of an image with a reproducible id. */
 export function assembleSysprobe(calls: readonly ProbeCall[] = probeCalls): Uint8Array {
   // Two headers (code and data in one read-execute segment, writable memory in the other), then code, table, strings.
-  const codeOffset = elfHeaderBytes + 2 * programHeaderBytes;
+  const codeOffset = headersBytes(2);
   const codeBytes = assembleCode(calls.length, { table: 0, record: 0, header: 0 }).length;
   const tableOffset = align(codeOffset + codeBytes, 16);
   const headerOffset = tableOffset + calls.length * entryBytes;
@@ -185,24 +139,20 @@ export function assembleSysprobe(calls: readonly ProbeCall[] = probeCalls): Uint
 
   // Writable memory starts on a page of its own and has no bytes in the file.
   const writable = align(fileBytes, 4096);
-  const recordAddress = Number(base) + writable;
+  const recordAddress = loadAddress + writable;
   const scratchAddress = recordAddress + 64;
 
   const image = new Uint8Array(fileBytes);
   const view = new DataView(image.buffer);
-  writeElfHeader(view, base + BigInt(codeOffset));
-  writeSegment(view, elfHeaderBytes, { flags: 5, offset: 0, bytes: fileBytes, memory: fileBytes });
-  writeSegment(view, elfHeaderBytes + programHeaderBytes, {
-    flags: 6,
-    offset: writable,
-    bytes: 0,
-    memory: 64 + scratchBytes,
-  });
+  writeHeaders(view, [
+    { flags: 5, offset: 0, bytes: fileBytes, memory: fileBytes },
+    { flags: 6, offset: writable, bytes: 0, memory: 64 + scratchBytes },
+  ]);
   image.set(
     assembleCode(calls.length, {
-      table: Number(base) + tableOffset,
+      table: loadAddress + tableOffset,
       record: recordAddress,
-      header: Number(base) + headerOffset,
+      header: loadAddress + headerOffset,
     }),
     codeOffset,
   );
@@ -213,7 +163,7 @@ export function assembleSysprobe(calls: readonly ProbeCall[] = probeCalls): Uint
     view.setBigUint64(at, BigInt(call.nr), true);
     for (const [position, argument] of call.args.entries()) {
       const value = isText(argument)
-        ? base + BigInt(texts.get(argument.text) ?? 0)
+        ? BigInt(loadAddress + (texts.get(argument.text) ?? 0))
         : typeof argument === 'object'
           ? BigInt(scratchAddress + argument.scratch)
           : BigInt(argument);
@@ -230,38 +180,6 @@ export function assembleSysprobe(calls: readonly ProbeCall[] = probeCalls): Uint
 const isText = (argument: ProbeArgument): argument is { text: string } =>
   typeof argument === 'object' && 'text' in argument;
 const align = (value: number, to: number): number => Math.ceil(value / to) * to;
-
-function writeElfHeader(view: DataView, entry: bigint): void {
-  view.setUint32(0, 0x464c_457f, true); // \x7fELF
-  view.setUint32(4, 0x0001_0102, true); // 64-bit, little-endian, version 1, System V
-  view.setUint16(16, 2, true); // executable
-  view.setUint16(18, 62, true); // x86-64
-  view.setUint32(20, 1, true);
-  view.setBigUint64(24, entry, true);
-  view.setBigUint64(32, BigInt(elfHeaderBytes), true);
-  view.setUint16(52, elfHeaderBytes, true);
-  view.setUint16(54, programHeaderBytes, true);
-  view.setUint16(56, 2, true);
-}
-
-interface Segment {
-  /** 4 read, 2 write, 1 execute. */
-  flags: number;
-  offset: number;
-  bytes: number;
-  memory: number;
-}
-
-function writeSegment(view: DataView, at: number, segment: Segment): void {
-  view.setUint32(at, 1, true); // PT_LOAD
-  view.setUint32(at + 4, segment.flags, true);
-  view.setBigUint64(at + 8, BigInt(segment.bytes === 0 ? 0 : segment.offset), true);
-  view.setBigUint64(at + 16, base + BigInt(segment.offset), true);
-  view.setBigUint64(at + 24, base + BigInt(segment.offset), true);
-  view.setBigUint64(at + 32, BigInt(segment.bytes), true);
-  view.setBigUint64(at + 40, BigInt(segment.memory), true);
-  view.setBigUint64(at + 48, 4096n, true);
-}
 
 export interface ProbeOutcome {
   name: string;
