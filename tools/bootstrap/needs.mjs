@@ -28,6 +28,10 @@ export const testNeeds = [
   { what: 'ps (tests look for processes)', package: 'procps', commands: ['ps'] },
   { what: 'skopeo (tests read artifacts with it)', package: 'skopeo', commands: ['skopeo'] },
   { what: 'umoci (tests read artifacts with it)', package: 'umoci', commands: ['umoci'] },
+  { what: 'dockerd (tests start engines of their own)', package: 'docker.io', commands: ['dockerd'] },
+  { what: 'podman (tests start engines of their own)', package: 'podman', commands: ['podman'] },
+  { what: 'runsc (tests of cells with a kernel in user space)', package: 'runsc', commands: ['runsc'] },
+  { what: 'strace (tests compare the seccomp list with what is called)', package: 'strace', commands: ['strace'] },
   {
     what: 'debootstrap (a long test installs another release of Debian)',
     package: 'debootstrap',
