@@ -15,3 +15,14 @@ export {
   type UidClaims,
   uidRange,
 } from './uid-claims.ts';
+export {
+  compareDebianVersions,
+  describeHoles,
+  isBelow,
+  judgeVersion,
+  type KnownHole,
+  knownHoles,
+  type ProgramKind,
+  type ProgramVersion,
+  type VersionVerdict,
+} from './version-floors.ts';
