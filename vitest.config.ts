@@ -10,6 +10,7 @@ const limits = { testTimeout: 60_000, hookTimeout: 120_000, teardownTimeout: 30_
 
 export default defineConfig({
   test: {
+    globalSetup: ['test/support/nothing-left.ts'],
     pool: 'forks',
     maxWorkers: 2,
     allowOnly: false,

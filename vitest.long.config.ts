@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 /** What takes minutes: fuzzing at length, every combination, installing packages of the system. One file at a time. */
 export default defineConfig({
   test: {
+    globalSetup: ['test/support/nothing-left.ts'],
     pool: 'forks',
     maxWorkers: 1,
     fileParallelism: false,

@@ -6,6 +6,7 @@ import { type Cell, type CellDriver, type CellEnd, planRunCell } from '@glovebox
 import { createOciDriver, type OciDriverOptions } from '@glovebox/cell-oci';
 import { type CellPlan, type Digest, type InstanceId, newCellId, newInstanceId } from '@glovebox/contract';
 import { makeCellRootfs } from './cell-rootfs.ts';
+import { noteInstance } from './instances.ts';
 import { type Residue, readResidue } from './residue.ts';
 
 /**
@@ -67,6 +68,7 @@ export function openCellBench(given: Partial<OciDriverOptions> = {}): CellBench 
   const runDirectory = join(home, 'run');
   const rootfs = makeCellRootfs(join(home, 'rootfs'), harness);
   const instance = given.instance ?? newInstanceId();
+  noteInstance(instance);
   const open = (options: Partial<OciDriverOptions> = {}): CellDriver =>
     createOciDriver({ instance, runDirectory, rootfsOf: () => rootfs, ...given, ...options });
   const driver = open();

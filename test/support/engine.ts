@@ -7,6 +7,7 @@ import type { CellRole, LogRecord } from '@glovebox/contract';
 import { type Engine, runTrial, type TrialEvents, type TrialResult } from '@glovebox/engine';
 import { createImageStore } from '@glovebox/image-rootfs';
 import { type DriverOverrides, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
+import { noteInstance } from './instances.ts';
 import { type NodeSource, writeNode } from './node-package.ts';
 
 /** Images are made once for all tests; everything else of an engine is its own. */
@@ -52,6 +53,7 @@ export async function openTestEngine(overrides: DriverOverrides = {}): Promise<T
     extraCa: process.env.GLOVEBOX_EXTRA_CA,
   };
   const local = await openLocalEngine(config, overrides, { imagesDir: sharedImages });
+  noteInstance(local.engine.signer.instance);
   const boots: CellRole[] = [];
   const engine: Engine = { ...local.engine, driver: counting(local.engine.driver, boots) };
   let packages = 0;

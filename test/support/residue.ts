@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 
 /** Whose things are counted. Without an instance: everything on this host, which other tests must then leave alone. */
 export interface ResidueScope {
-  instance?: string;
+  instance?: string | readonly string[];
   /** Its `cells` directory is counted too, and launchers are told apart by it. */
   runDirectory?: string;
   claimsDirectory?: string;
@@ -32,7 +32,8 @@ const attempt = <T>(action: () => T, otherwise: T): T => {
 
 /** Sorted, so that two readings compare with `toEqual`. */
 export function readResidue(scope: ResidueScope): Residue {
-  const matches = (text: string): boolean => scope.instance === undefined || text.includes(scope.instance);
+  const instances = typeof scope.instance === 'string' ? [scope.instance] : scope.instance;
+  const matches = (text: string): boolean => instances?.some((instance) => text.includes(instance)) ?? true;
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
   const ours = pids.filter((pid) => isOfCells(pid, scope, matches));
   const namespacesOf = (pid: string): string[] =>
@@ -48,7 +49,7 @@ export function readResidue(scope: ResidueScope): Residue {
     mounts: readFileSync('/proc/self/mountinfo', 'utf8')
       .split('\n')
       // Other tests may mount at the same time; ours would show a root directory beside the run directory.
-      .filter((line) => scope.instance === undefined || line.includes(dirname(scope.runDirectory ?? '/run')))
+      .filter((line) => (scope.runDirectory === undefined ? matches(line) : line.includes(dirname(scope.runDirectory))))
       .flatMap((line) => line.split(' ')[4] ?? [])
       .sort(),
     namespaces: [...new Set((scope.instance === undefined ? pids : ours).flatMap(namespacesOf))].sort(),
@@ -68,12 +69,13 @@ export function differences(before: Residue, after: Residue): string[] {
   });
 }
 
-/** A cell's own processes by cgroup or uid; the launcher beside it by its arguments, which name the run directory. */
+/** A cell's own processes by cgroup or uid; the launcher beside it by its arguments, which name the cell's directory. */
 function isOfCells(pid: string, scope: ResidueScope, matches: (text: string) => boolean): boolean {
   const cgroup = attempt(() => readFileSync(`/proc/${pid}/cgroup`, 'utf8'), '');
   if (cgroup.includes('/glovebox/') && matches(cgroup)) return true;
   const argv = attempt(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'), '');
-  if (argv.includes('glovebox-cell\0') && argv.includes(join(scope.runDirectory ?? '/', 'cells').slice(1))) return true;
+  const isHere = scope.runDirectory === undefined ? matches(argv) : argv.includes(join(scope.runDirectory, 'cells'));
+  if (argv.includes('glovebox-cell\0') && isHere) return true;
   if (scope.instance !== undefined) return false;
   const uid = Number(/^Uid:\s+(\d+)/m.exec(attempt(() => readFileSync(`/proc/${pid}/status`, 'utf8'), ''))?.[1]);
   return uid >= firstCellUid && uid <= lastCellUid;

@@ -8,6 +8,7 @@ import { type Digest, type Finding, newInstanceId } from '@glovebox/contract';
 import { type CheckOutcome, checkTests, checkTypes } from '@glovebox/engine';
 import { createImageStore } from '@glovebox/image-rootfs';
 import { afterAll, beforeAll, expect } from 'vitest';
+import { noteInstance } from './instances.ts';
 import { differences, type Residue, readResidue } from './residue.ts';
 
 /** Images are made once for all tests. */
@@ -42,6 +43,7 @@ export function useChecks(): () => Checks {
   const home = mkdtempSync(join(tmpdir(), 'glovebox-checks-'));
   const runDirectory = join(home, 'run');
   const instance = newInstanceId();
+  noteInstance(instance);
   const residue = (): Residue => {
     const all = readResidue({ instance, runDirectory });
     // Others may mount what they like meanwhile.

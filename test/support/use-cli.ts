@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { createImageStore } from '@glovebox/image-rootfs';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { type CliOptions, type CliRun, glovebox, type RunningCli, startGlovebox } from './cli.ts';
+import { noteInstance } from './instances.ts';
 import { type NodeSource, writeNode } from './node-package.ts';
 import { readResidue } from './residue.ts';
 import { leftovers } from './use-engine.ts';
@@ -54,7 +55,10 @@ export async function makeCliHome(images: 'linked' | 'none' = 'linked'): Promise
     node: (name, source) => writeNode(join(dir, name), source),
     residue: () => residueOf(dataDir),
     leftovers: () => leftoversOf(dataDir),
-    remove: () => rmSync(dir, { recursive: true, force: true }),
+    remove: () => {
+      noteInstancesBelow(dir);
+      rmSync(dir, { recursive: true, force: true });
+    },
   };
 }
 
@@ -77,6 +81,14 @@ export function useCli(images: 'linked' | 'none' = 'linked'): () => CliHome {
     if (home === undefined) throw new Error('the home is there in tests only');
     return home;
   };
+}
+
+/** Instances come with the first command on a data directory. */
+function noteInstancesBelow(dir: string): void {
+  for (const name of readdirSync(dir)) {
+    const instance = instanceOf(join(dir, name));
+    if (instance !== undefined) noteInstance(instance);
+  }
 }
 
 /** Traces of the cells of one data directory, a line each. */
