@@ -1,12 +1,17 @@
 import { join } from 'node:path';
-import { defaultProject } from '@glovebox/contract';
+import type { Sweeper } from '@glovebox/cell';
+import { defaultProject, type GloveboxError } from '@glovebox/contract';
 import type { Engine } from '@glovebox/engine';
 import { openOwnership } from '@glovebox/engine/ownership';
 import type { Store } from '@glovebox/store-sqlite';
 import { localActor } from './actor.ts';
 import { cacheOf, type DriverOverrides, openDriver, openImages, openPackages, type Places } from './adapters.ts';
 import type { Config } from './config.ts';
+import { printable } from './output.ts';
 import { hasTraces, sweepDataDir } from './sweep.ts';
+
+/** A command that works for hours sweeps while it does: others die beside it. */
+const sweepEveryMs = 60_000;
 
 /** The engine of this process, each part opened when it is first asked for. */
 export interface LocalParts {
@@ -21,7 +26,7 @@ export interface LocalParts {
 
 /**
  * Opens nothing yet. Before any records or cells are handed out, what dead processes left open in the records is ended, and
- * what they left on this host is swept away.
+ * what they left on this host is swept away; that also again, time after time, while cells can be booted.
  *
  * Who asks for the driver boots cells: then SQLite gets a thread of its own, so that no channel and no deadline waits for
  * a disk. A look at the records does without, and opens in a fraction of the time.
@@ -70,6 +75,7 @@ export function openLocalParts(config: Config, overrides: DriverOverrides = {}, 
     return stores[using]();
   };
 
+  let sweeper: Sweeper | undefined;
   let swept: 'no' | 'possible' | 'required' = 'no';
   /** @param sweeping `possible`: a look at the records must work on a host that can run no cell, and for who may not sweep. */
   const recover = async (store: Store, sweeping: 'required' | 'possible'): Promise<void> => {
@@ -78,8 +84,11 @@ export function openLocalParts(config: Config, overrides: DriverOverrides = {}, 
     await recoverRecords({ store: store.runs, drafts: store.drafts }, Date.now());
     if (swept === 'required' || swept === sweeping) return;
     await sweepDataDir(dataDir);
-    if (sweeping === 'required') await (await driver()).sweep();
-    else if (hasTraces(dataDir)) {
+    if (sweeping === 'required') {
+      const cells = await driver();
+      await cells.sweep();
+      sweeper ??= (await import('@glovebox/cell')).startSweeper(cells, { everyMs: sweepEveryMs, onFailure: tellSweep });
+    } else if (hasTraces(dataDir)) {
       await driver()
         .then((cells) => cells.sweep())
         .catch(() => undefined);
@@ -102,6 +111,7 @@ export function openLocalParts(config: Config, overrides: DriverOverrides = {}, 
     ),
     blobs: once(async () => (await import('@glovebox/blobs-fs')).createBlobStore(join(dataDir, 'blobs'))),
     packages: once(() => openPackages(config, places)),
+    cellClass: async () => config.cellClass,
     packagePolicy: async () => ({ minimumAgeMs: config.minimumPackageAgeMs }),
     bundles: once(async () => (await import('@glovebox/engine')).createBundleCache(cacheOf(config, places, 'bundles'))),
     checks: once(async () => (await import('@glovebox/engine')).createCheckCache(cacheOf(config, places, 'checks'))),
@@ -128,10 +138,15 @@ export function openLocalParts(config: Config, overrides: DriverOverrides = {}, 
       // Also what another part's failure has left in the middle of opening.
       for (const opening of await Promise.allSettled(openings.splice(0)))
         if (opening.status === 'fulfilled') await opening.value.close();
+      await sweeper?.stop();
       ownership.release();
     },
   };
 }
+
+/** A sweep that fails ends no work of others: it is told, and tried again. */
+const tellSweep = ({ code, message }: GloveboxError): void =>
+  process.emitWarning(printable(`What dead processes left could not be swept: ${message}`), { code });
 
 /** The same promise for every caller; where it fails, the next one tries again. */
 function once<Value>(open: () => Promise<Value>): () => Promise<Value> {
