@@ -9,7 +9,7 @@ import { serveChannel } from '@glovebox/channel';
 import { type Digest, type Job, newAttemptId, newCellId, newRunId, type RunLimits } from '@glovebox/contract';
 import { type BlobStore, buildNode, type Engine, runAttempt } from '@glovebox/engine';
 import { readNodePackage } from '@glovebox/validate';
-import { openLocalEngine } from '../../apps/cli/src/local-engine.ts';
+import { defaultCells, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
 import { type DockerPeer, dockerRun } from './docker.ts';
 import { type Report, type Row, report } from './report.ts';
 import { Samples } from './samples.ts';
@@ -28,7 +28,7 @@ export async function measure(quick: boolean, say: (line: string) => void): Prom
   const dir = mkdtempSync(join(tmpdir(), 'glovebox-bench-'));
   const { engine, close } = await openLocalEngine({
     dataDir: dir,
-    runtime: 'auto',
+    ...defaultCells,
     registry: undefined,
     minimumPackageAgeMs: undefined,
     extraCa: undefined,

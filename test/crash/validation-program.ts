@@ -3,7 +3,7 @@
  * cells are at work: `validation-program.ts <data directory> <id> <n | cells>`.
  */
 import { type CheckEvent, validateDraft } from '@glovebox/engine';
-import { openLocalEngine } from '../../apps/cli/src/local-engine.ts';
+import { defaultCells, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
 import { sharedImages } from '../support/engine.ts';
 import { killAtNthCall } from '../support/kill-at-nth-call.ts';
 import { actor } from '../support/validation.ts';
@@ -11,7 +11,7 @@ import { actor } from '../support/validation.ts';
 const [dataDir = '', id = '', when = ''] = process.argv.slice(2);
 const config = {
   dataDir,
-  runtime: 'auto',
+  ...defaultCells,
   registry: undefined,
   minimumPackageAgeMs: undefined,
   extraCa: process.env.GLOVEBOX_EXTRA_CA,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Engine, verifyAuditChain } from '@glovebox/engine';
 import { expect, it, vi } from 'vitest';
-import { openLocalEngine } from '../../apps/cli/src/local-engine.ts';
+import { defaultCells, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
 import { sharedImages } from '../support/engine.ts';
 import { useEngine } from '../support/use-engine.ts';
 import { goodPackage, putFiles, validateFiles } from '../support/validation.ts';
@@ -34,7 +34,7 @@ async function afterDeath(
     expect({ when, signal }).toEqual({ when, signal: 'SIGKILL' });
     const config = {
       dataDir,
-      runtime: 'auto',
+      ...defaultCells,
       registry: undefined,
       minimumPackageAgeMs: undefined,
       extraCa: process.env.GLOVEBOX_EXTRA_CA,

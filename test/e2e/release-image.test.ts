@@ -5,7 +5,7 @@ import { sha256Of } from '@glovebox/artifact';
 import { type Engine, revalidateRelease, revokeRelease, showRelease } from '@glovebox/engine';
 import { createImageStore } from '@glovebox/image-rootfs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type LocalEngine, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
+import { defaultCells, type LocalEngine, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
 import { sharedImages } from '../support/engine.ts';
 import { author, release, runReference } from '../support/releases.ts';
 import { copyImages } from '../support/use-cli.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
   dataDir = join(dir, 'data');
   mkdirSync(dataDir, { mode: 0o700 });
   copyImages(join(sharedImages, 'images'), join(dataDir, 'images'));
-  const config = { dataDir, runtime: 'auto', registry: undefined, minimumPackageAgeMs: undefined, extraCa: undefined };
+  const config = { dataDir, ...defaultCells, registry: undefined, minimumPackageAgeMs: undefined, extraCa: undefined };
   local = await openLocalEngine(config, {}, { imagesDir: dataDir });
 });
 afterAll(async () => {

@@ -6,7 +6,7 @@ import type { CellDriver } from '@glovebox/cell';
 import type { CellRole, LogRecord } from '@glovebox/contract';
 import { type Engine, runTrial, type TrialEvents, type TrialResult } from '@glovebox/engine';
 import { createImageStore } from '@glovebox/image-rootfs';
-import { type DriverOverrides, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
+import { type DriverOverrides, defaultCells, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
 import { noteInstance } from './instances.ts';
 import { type NodeSource, writeNode } from './node-package.ts';
 
@@ -47,7 +47,7 @@ export async function openTestEngine(overrides: DriverOverrides = {}): Promise<T
   const dataDir = join(dir, 'data');
   const config = {
     dataDir,
-    runtime: 'auto',
+    ...defaultCells,
     registry: undefined,
     minimumPackageAgeMs: undefined,
     extraCa: process.env.GLOVEBOX_EXTRA_CA,

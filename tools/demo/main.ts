@@ -17,7 +17,7 @@ import {
 } from '@glovebox/engine';
 import { removeAbandoned, stagedName } from '@glovebox/engine/staging';
 import { readSnapshotDir } from '@glovebox/validate';
-import { localActor, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
+import { defaultCells, localActor, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
 import { errorText, paint, table } from '../../apps/cli/src/output.ts';
 import { logText } from '../../apps/cli/src/run-text.ts';
 import { containAll, type Sabotage, sabotages } from './contain.ts';
@@ -43,7 +43,7 @@ async function demo(): Promise<number> {
   const dataDir = await makeDataDir();
   const config = {
     dataDir,
-    runtime: 'auto',
+    ...defaultCells,
     registry: undefined,
     minimumPackageAgeMs: undefined,
     extraCa: process.env.GLOVEBOX_EXTRA_CA,

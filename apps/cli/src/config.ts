@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
-import { GloveboxError } from '@glovebox/contract';
+import { type AcceptableRisk, acceptableRisks, type CellClass, GloveboxError } from '@glovebox/contract';
 import { z } from 'zod';
 
 /**
@@ -23,22 +23,74 @@ function ageInMs(text: string): number {
   return Number(count) * ageUnits[unit];
 }
 
-const fileSchema = z.strictObject({
-  runtime: z.union([z.enum(['auto', 'crun', 'runc']), z.string().startsWith('/')]).default('auto'),
-  registry: z.url({ protocol: /^https?$/ }).optional(),
-  packages: z.strictObject({ minimumAge: z.string().regex(agePattern).transform(ageInMs).optional() }).optional(),
-});
+const riskNames = Object.keys(acceptableRisks) as [AcceptableRisk, ...AcceptableRisk[]];
+
+const absolutePath = z.string().regex(/^\/[^\0]*$/);
+
+/** Files in PEM. Whoever speaks to an engine has the rights of root there, so both ends show a certificate. */
+const tlsSchema = z.strictObject({ ca: absolutePath, cert: absolutePath, key: absolutePath });
+
+const dockerSchema = z
+  .strictObject({
+    host: z.string().regex(/^(?:unix:\/\/\/[^\0]+|tcp:\/\/(?:[\w.-]+|\[[\da-f:]+\]):[1-9]\d{0,4})$/i),
+    runtime: z
+      .string()
+      .regex(/^[\w.-]{1,64}$/)
+      .optional(),
+    tls: tlsSchema.optional(),
+  })
+  .refine(({ host, tls }) => host.startsWith('tcp:') === (tls !== undefined));
+
+const fileSchema = z
+  .strictObject({
+    driver: z.enum(['oci', 'docker', 'celld']).default('oci'),
+    class: z.enum(['ns', 'gvisor']).default('ns'),
+    runtime: z.union([z.enum(['auto', 'crun', 'runc', 'runsc']), absolutePath]).default('auto'),
+    docker: dockerSchema.optional(),
+    celld: z.strictObject({ socket: absolutePath }).optional(),
+    acceptedRisks: z.array(z.enum(riskNames)).default([]),
+    registry: z.url({ protocol: /^https?$/ }).optional(),
+    packages: z.strictObject({ minimumAge: z.string().regex(agePattern).transform(ageInMs).optional() }).optional(),
+  })
+  .superRefine((settings, context) => {
+    const { driver } = settings;
+    if (driver !== 'oci' && settings[driver] === undefined)
+      context.addIssue({ code: 'custom', path: [driver], message: 'is missing' });
+  });
+
+/** A container engine's address, as it is configured. */
+export type DockerSettings = z.infer<typeof dockerSchema>;
 
 export interface Config {
   readonly dataDir: string;
-  /** `auto`, `crun`, `runc`, or the path of an OCI runtime. */
+  /** What makes cells: an OCI runtime directly, a container engine, or celld. */
+  readonly driver: 'oci' | 'docker' | 'celld';
+  /** Isolation class of every cell. */
+  readonly cellClass: CellClass;
+  /** `auto`, `crun`, `runc`, `runsc`, or the path of an OCI runtime. */
   readonly runtime: string;
+  /** There where the driver is `docker`. */
+  readonly docker: DockerSettings | undefined;
+  /** There where the driver is `celld`. */
+  readonly celld: { readonly socket: string } | undefined;
+  /** What the administrator accepts to go without; every receipt says so. */
+  readonly acceptedRisks: readonly AcceptableRisk[];
   /** URL of the package registry; undefined means the one that npm is configured with. */
   readonly registry: string | undefined;
   /** How long a package version must have been in the registry before a validation takes it; undefined: however short. */
   readonly minimumPackageAgeMs: number | undefined;
   readonly extraCa: string | undefined;
 }
+
+/** Cells as they are where nothing is configured. */
+export const defaultCells = {
+  driver: 'oci',
+  cellClass: 'ns',
+  runtime: 'auto',
+  docker: undefined,
+  celld: undefined,
+  acceptedRisks: [],
+} as const satisfies Partial<Config>;
 
 export const configFileName = 'glovebox.yaml';
 
@@ -68,12 +120,18 @@ export async function loadConfig(dataDirOption: string | undefined): Promise<Con
 export const defaultConfig = (dataDirOption: string | undefined): Config =>
   withSettings(dataDirOf(dataDirOption), fileSchema.parse({}));
 
-function withSettings(dataDir: string, { runtime, registry, packages }: z.infer<typeof fileSchema>): Config {
+function withSettings(dataDir: string, settings: z.infer<typeof fileSchema>): Config {
+  const { driver, runtime, docker, celld, acceptedRisks, registry } = settings;
   return {
     dataDir,
+    driver,
+    cellClass: settings.class,
     runtime,
+    docker,
+    celld,
+    acceptedRisks,
     registry,
-    minimumPackageAgeMs: packages?.minimumAge,
+    minimumPackageAgeMs: settings.packages?.minimumAge,
     extraCa: process.env[environmentNames.extraCa],
   };
 }
@@ -133,7 +191,13 @@ async function readConfigFile(path: string): Promise<z.infer<typeof fileSchema>>
 
 /** What a setting has to be. */
 const meanings: Readonly<Record<keyof z.infer<typeof fileSchema>, string>> = {
-  runtime: 'is auto, crun, runc or an absolute path',
+  driver: 'is oci, docker or celld',
+  class: 'is ns or gvisor',
+  runtime: 'is auto, crun, runc, runsc or an absolute path',
+  docker:
+    'holds host, which is unix:///path, or tcp://host:port beside tls with the absolute paths ca, cert and key, and may hold runtime',
+  celld: 'holds nothing but socket, which is an absolute path',
+  acceptedRisks: `is a list that holds nothing but ${riskNames.join(', ')}`,
   registry: 'is a URL that begins with https:// or http://',
   packages: 'holds nothing but minimumAge, which is a number of days, hours or minutes such as 7d, 12h or 90m',
 };

@@ -5,6 +5,7 @@ import { openLocalParts } from './local-parts.ts';
 
 export { localActor } from './actor.ts';
 export type { DriverOverrides, Places } from './adapters.ts';
+export { defaultCells } from './config.ts';
 
 /** The engine in this process, and how to close it. */
 export interface LocalEngine {

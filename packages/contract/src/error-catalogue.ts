@@ -131,6 +131,30 @@ export const errorCatalogue = {
     'The container engine refused, or does not do what it was told.',
     'Run glovebox doctor: it tells what this engine ignores.',
   ),
+  CELLD_UNREACHABLE: entry(
+    3,
+    'host',
+    'celld cannot be reached, or broke off.',
+    'Start celld, and check its socket and who may use it.',
+  ),
+  CELLD_PROTOCOL: entry(
+    4,
+    'final',
+    'What was said to celld, or by it, is not of its protocol.',
+    'Use celld and its driver of the same release.',
+  ),
+  CELLD_FULL: entry(
+    3,
+    'retry',
+    'celld has as many cells as it may have.',
+    'Wait for cells to end, or start celld with more --max-cells or --max-memory.',
+  ),
+  PLACE_UNSAFE: entry(
+    3,
+    'host',
+    'A place that others could change cannot be relied on.',
+    'Let it belong to root or to the user that celld runs as, writable by nobody else.',
+  ),
   PRIVILEGE_MISSING: entry(3, 'host', 'Cells need root on this host.', 'Run as root.'),
   UID_RANGE_EXHAUSTED: entry(
     3,
@@ -326,6 +350,12 @@ export const errorCatalogue = {
     'Raise the version in package.json.',
   ),
   RELEASE_REVOKED: entry(4, 'final', 'The release is revoked.', 'Use another version.'),
+  CLASS_TOO_WEAK: entry(
+    4,
+    'user',
+    'The release demands a stronger isolation class than the cells of this host have.',
+    'Set class in glovebox.yaml to one that is as strong, or run it elsewhere.',
+  ),
   RUNTIME_IMAGE_CHANGED: entry(
     4,
     'user',

@@ -29,6 +29,8 @@ export {
   type CellRole,
   cellClasses,
   cellPlanSchema,
+  isAsStrong,
+  minimumClassSchema,
   planCeilings,
 } from './plan.ts';
 export { type ProbeDocument, probeDocumentSchema } from './probe.ts';

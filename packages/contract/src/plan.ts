@@ -13,12 +13,19 @@ export const planCeilings = {
 } as const;
 
 /**
- * Isolation class. `ns`: namespaces, cgroups and seccomp on the host's kernel. `gvisor`: the same around a kernel in user
- * space (runsc). `kvm`: a virtual machine; declared, no driver has it.
+ * Isolation class, the weakest first. `ns`: namespaces, cgroups and seccomp on the host's kernel. `gvisor`: the same
+ * around a kernel in user space (runsc). `kvm`: a virtual machine; declared, no driver has it.
  */
 export const cellClasses = ['ns', 'gvisor', 'kvm'] as const;
 const cellClassSchema = z.enum(cellClasses);
 export type CellClass = z.infer<typeof cellClassSchema>;
+
+/** Whether a class holds at least what another one does: they stand in order of strength. */
+export const isAsStrong = (cellClass: CellClass, demanded: CellClass): boolean =>
+  cellClasses.indexOf(cellClass) >= cellClasses.indexOf(demanded);
+
+/** What of a release's permissions decides where it may run; the rest of them is of no concern here. */
+export const minimumClassSchema = z.object({ minimumClass: cellClassSchema });
 
 /**
  * What an administrator may accept to go without, by name; every receipt then says so. Nothing else that is required can

@@ -39,7 +39,12 @@ export async function buildNode(
   events.onStep?.('bundle');
   const built = await bundleNode(
     { pkg: bundledPart(pkg), tarballs },
-    { driver: engine.driver, image: image.digest as Digest, ...(signal ? { signal } : {}) },
+    {
+      driver: engine.driver,
+      cellClass: engine.cellClass,
+      image: image.digest as Digest,
+      ...(signal ? { signal } : {}),
+    },
   );
   if (!built.ok) {
     throw new GloveboxError('BUILD_FAILED', {

@@ -1,4 +1,5 @@
 import type { CellDriver } from '@glovebox/cell';
+import type { CellClass } from '@glovebox/contract';
 import type {
   ArtifactStore,
   AuditLog,
@@ -28,6 +29,8 @@ export interface Engine {
   readonly blobs: BlobStore;
   readonly images: ImageStore;
   readonly driver: CellDriver;
+  /** Isolation class of every cell, of author code and of our own tools. */
+  readonly cellClass: CellClass;
   readonly packages: PackageSource;
   /** Of validations; a trial run is held to none. */
   readonly packagePolicy: PackagePolicy;
@@ -58,6 +61,7 @@ export const openEngine = (open: OpenParts): Promise<Engine> =>
     'blobs',
     'images',
     'driver',
+    'cellClass',
     'packages',
     'packagePolicy',
     'bundles',

@@ -88,7 +88,7 @@ export async function performRun(
   signal: AbortSignal | undefined,
 ): Promise<RunResult> {
   const limits = runLimits(prepared.manifest);
-  const plan = planRunCell(prepared.image as Digest, limits);
+  const plan = planRunCell(prepared.image as Digest, limits, engine.cellClass);
   const { run, attempt } = describeRun(engine, prepared, limits);
   await engine.store.create(run, attempt);
   events.onRun?.({ run: run.id, attempt: attempt.id });

@@ -4,6 +4,7 @@ import type { Engine } from './engine.ts';
 import { requireRuntimeImage } from './images.ts';
 import { performRun, type RunEvents, type RunResult } from './perform-run.ts';
 import type { ImageInfo } from './ports.ts';
+import { requireClass } from './releases/require-class.ts';
 import { refuseRevoked, resolveRelease } from './releases/resolve-release.ts';
 import { loadReleased } from './releases/trusted-artifact.ts';
 import { type RunValues, requireFitting, requireJson } from './run-values.ts';
@@ -32,7 +33,7 @@ export interface ReleaseRunResult extends RunResult {
  * Nothing is recorded, and no cell boots, unless the release may run here and input and config fit.
  *
  * @throws GloveboxError `INPUT_NOT_JSON`, `REFERENCE_INVALID`, `NOT_FOUND`, `RELEASE_REVOKED`, `RUNTIME_IMAGE_CHANGED`,
- *   `INPUT_INVALID`, `CONFIG_VALUE_INVALID`, as loadReleased does, and what hosts and stores may lack. What the node itself
+ *   `CLASS_TOO_WEAK`, `INPUT_INVALID`, `CONFIG_VALUE_INVALID`, as loadReleased does, and what hosts and stores may lack. What the node itself
  *   does wrong is in the result.
  */
 export async function runRelease(
@@ -51,6 +52,7 @@ export async function runRelease(
   const image = await requireRuntimeImage(engine.images, (line) => events.onStep?.('image', line), signal);
   requireSameImage(release, image);
   const { config, bundle, bundleDigest, sourceMap } = await loadReleased(engine, release);
+  requireClass(release.ref, config.permissions, engine.cellClass);
   const { manifest, version, revision } = config;
   const judge = openJudge({ input: manifest.input, config: manifest.config, output: manifest.output });
   try {

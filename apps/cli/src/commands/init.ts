@@ -8,8 +8,20 @@ import { writeNewFile } from '../target.ts';
 
 const commentedConfig = `# Glovebox configuration. Every line here is optional; what is commented out shows the default.
 
-# OCI runtime that boots cells: auto (crun, else runc), crun, runc, or an absolute path.
+# What makes cells: oci (an OCI runtime of this host, directly), docker (a container engine), celld (a process that owns
+# either, so that this one needs no rights to it).
+# driver: oci
+# docker: { host: unix:///var/run/docker.sock }
+# celld: { socket: /run/glovebox/celld.sock }
+
+# Isolation class of cells: ns (namespaces, cgroups and seccomp), or gvisor (the same around a kernel in user space: runsc).
+# class: ns
+
+# OCI runtime of the driver oci: auto (crun, else runc; for gvisor runsc), crun, runc, runsc, or an absolute path.
 # runtime: auto
+
+# What cells may go without on this host, by name; glovebox doctor tells the names, and every receipt tells the risk.
+# acceptedRisks: []
 
 # Package registry that dependencies of nodes come from. Default: the one that npm is configured with.
 # registry: https://registry.example.com/

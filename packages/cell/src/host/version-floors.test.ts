@@ -77,19 +77,9 @@ it('does not refuse for what the plan removes, and names a property that a probe
 
 it('orders versions as dpkg does', () => {
   const versions = ['1.0', '1.0~rc1', '1.0-1', '1.0-1+deb12u1', '1.0-1+deb12u10', '1.0-1+b1', '1.0+ds1-1', '1.10-1'];
-  for (const a of versions)
-    for (const b of versions.slice(versions.indexOf(a))) expect([a, b, compareDebianVersions(a, b)]).toEqual([a, b, byDpkg(a, b)]);
+  const pairs = versions.flatMap((a) => versions.map((b) => [a, b] as const));
+  const script = 'while [ $# -gt 0 ]; do dpkg --compare-versions "$1" lt "$2" && echo "$1 $2"; shift 2; done; true';
+  const byDpkg = execFileSync('sh', ['-c', script, 'sh', ...pairs.flat()], { encoding: 'utf8' });
+  const ours = pairs.filter(([a, b]) => compareDebianVersions(a, b) < 0).map(([a, b]) => `${a} ${b}\n`);
+  expect(ours.join('')).toBe(byDpkg);
 });
-
-function byDpkg(a: string, b: string): number {
-  const holds = (relation: string): boolean => {
-    try {
-      execFileSync('dpkg', ['--compare-versions', a, relation, b]);
-      return true;
-    } catch {
-      return false;
-    }
-  };
-  if (holds('eq')) return 0;
-  return holds('lt') ? -1 : 1;
-}

@@ -193,17 +193,19 @@ const upstreamOf = (version: string): string => version.replace(/-[^-]*$/, '');
 function compareParts(a: string, b: string): number {
   const [left, right] = [partsOf(a), partsOf(b)];
   for (let i = 0; i < Math.max(left.length, right.length); i++) {
-    const [one, other] = [left[i] ?? ['', 0], right[i] ?? ['', 0]] as const;
-    const difference = compareText(one[0], other[0]) || one[1] - other[1];
+    const [one, other] = [left[i] ?? nothing, right[i] ?? nothing];
+    const difference = compareText(one.text, other.text) || one.number - other.number;
     if (difference !== 0) return Math.sign(difference);
   }
   return 0;
 }
 
-const partsOf = (version: string): (readonly [string, number])[] =>
+const nothing = { text: '', number: 0 };
+
+const partsOf = (version: string): { text: string; number: number }[] =>
   [...version.matchAll(/([^\d]*)(\d*)/g)]
     .filter(([whole]) => whole !== '')
-    .map(([, text = '', number = '']) => [text, Number(number)] as const);
+    .map(([, text = '', number = '']) => ({ text, number: Number(number) }));
 
 function compareText(a: string, b: string): number {
   const rank = (character: string | undefined): number => {

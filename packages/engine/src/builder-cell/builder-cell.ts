@@ -1,12 +1,21 @@
 import type { Cell, CellDriver, CellEnd, CellFacts } from '@glovebox/cell';
 import { serveChannel } from '@glovebox/channel';
-import { type CellPlan, type Digest, GloveboxError, newCellId, type UnpackReport } from '@glovebox/contract';
+import {
+  type CellClass,
+  type CellPlan,
+  type Digest,
+  GloveboxError,
+  newCellId,
+  type UnpackReport,
+} from '@glovebox/contract';
 import { printable } from '../printable.ts';
 import { BuildChannel, type BuildInputs, type ServeMore } from './build-channel.ts';
 import { Printed } from './printed.ts';
 
 export interface BuilderCellOptions {
   driver: CellDriver;
+  /** `ns` where it is left out. */
+  cellClass?: CellClass;
   /** Digest of the builder image. */
   image: Digest;
   signal?: AbortSignal;

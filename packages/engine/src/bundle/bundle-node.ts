@@ -1,5 +1,5 @@
 import { type CellDriver, type CellEnd, type CellFacts, planBundleCell } from '@glovebox/cell';
-import { type Digest, type Finding, GloveboxError, type Json } from '@glovebox/contract';
+import { type CellClass, type Digest, type Finding, GloveboxError, type Json } from '@glovebox/contract';
 import { checkInputs, inputsOf, type PackageWithArchives } from '../builder-cell/build-inputs.ts';
 import { useBuilderCell } from '../builder-cell/builder-cell.ts';
 import { type BuilderLayout, buildRequest, cellLayout } from './build-options.ts';
@@ -14,6 +14,8 @@ export type BundleRequest = PackageWithArchives;
 
 export interface BundleOptions {
   driver: CellDriver;
+  /** `ns` where it is left out. */
+  cellClass?: CellClass;
   /** Digest of the builder image. */
   image: Digest;
   signal?: AbortSignal;
@@ -54,7 +56,7 @@ export async function bundleNode(request: BundleRequest, options: BundleOptions)
   if (refused.length > 0) return { ok: false, findings: refused };
   const layout = options.layout ?? cellLayout;
   const result = await useBuilderCell<Built>(options, {
-    plan: planBundleCell(options.image),
+    plan: planBundleCell(options.image, options.cellClass),
     inputs: inputsOf(request),
     deadlineMs: buildDeadlineMs,
     async work({ stdin, stdout }) {

@@ -77,7 +77,7 @@ async function prove(
 }
 
 async function runFixtures(
-  { driver, checkTurns, now, monotonicMs }: Engine,
+  { driver, cellClass, checkTurns, now, monotonicMs }: Engine,
   project: string,
   { config: { manifest }, bundle, bundleDigest, sourceMap }: TrustedArtifact,
   files: ReadonlyMap<string, Uint8Array>,
@@ -92,6 +92,7 @@ async function runFixtures(
         { project, pkg: { manifest, files }, bundle, bundleDigest, sourceMap },
         {
           driver: limitCells(driver, checkTurns.cells),
+          cellClass,
           image: image.digest as Digest,
           judge,
           now,

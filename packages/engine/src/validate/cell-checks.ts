@@ -37,7 +37,7 @@ export interface Known {
 export async function findKnown(engine: Engine, pkg: NodePackage, images: CellWork['images']): Promise<Known> {
   const [types, tests, build] = await Promise.all([
     findVerdict(engine.checks, typesKey(pkg, images.builder)),
-    findVerdict(engine.checks, testsKey(pkg, images.builder)),
+    findVerdict(engine.checks, testsKey(pkg, images.builder, engine.cellClass)),
     findBuild(engine, pkg, images.builder),
   ]);
   return { types, tests, build };
@@ -51,21 +51,25 @@ export async function needsCells(
   { types, tests, build }: Known,
 ): Promise<boolean> {
   if (types === undefined || tests === undefined || build?.built === undefined) return true;
-  return (await findVerdict(engine.checks, fixturesKey(pkg, build.built.bundleDigest, images.runtime))) === undefined;
+  return (
+    (await findVerdict(engine.checks, fixturesKey(pkg, build.built.bundleDigest, images.runtime, engine.cellClass))) ===
+    undefined
+  );
 }
 
 /** Perform types, tests, and build with fixtures, side by side. @returns what was built. */
 export async function performCellChecks(work: CellWork): Promise<CheckedBuild['built']> {
   const { pkg, images, known, signal } = work;
+  const { cellClass } = work.engine;
   const driver = limitCells(work.engine.driver, work.engine.checkTurns.cells);
-  const options = { driver, image: images.builder, ...(signal === undefined ? {} : { signal }) };
+  const options = { driver, cellClass, image: images.builder, ...(signal === undefined ? {} : { signal }) };
   // All are waited for, whatever one of them comes to: no cell outlives the call.
   const [built, ...others] = await Promise.allSettled([
     buildAndRun(work, driver),
     performUnpacked(work, 'types', known.types, typesKey(pkg, images.builder), (tarballs) =>
       checkTypes({ pkg, tarballs }, options),
     ),
-    performUnpacked(work, 'tests', known.tests, testsKey(pkg, images.builder), (tarballs) =>
+    performUnpacked(work, 'tests', known.tests, testsKey(pkg, images.builder, cellClass), (tarballs) =>
       checkTests({ pkg, tarballs }, options),
     ),
   ]);
@@ -109,8 +113,8 @@ async function performBuild(work: CellWork, driver: CellDriver): Promise<Checked
   }
   await checklist.perform('build', async () => {
     if (known.build !== undefined) return known.build.end;
-    const { bundles } = engine;
-    const options = { driver, image: images.builder, bundles, ...(signal === undefined ? {} : { signal }) };
+    const { bundles, cellClass } = engine;
+    const options = { driver, cellClass, image: images.builder, bundles, ...(signal === undefined ? {} : { signal }) };
     const checked = await checkBuild({ pkg, tarballs: tarballs ?? [] }, options);
     built = checked.built;
     await keepVerdict(engine.checks, buildVerdictKey(pkg, images.builder), checked.end);
@@ -124,15 +128,16 @@ async function performFixtures(
   driver: CellDriver,
   { bundle, bundleDigest, sourceMap }: NonNullable<CheckedBuild['built']>,
 ): Promise<void> {
-  const key = fixturesKey(pkg, bundleDigest, images.runtime);
+  const key = fixturesKey(pkg, bundleDigest, images.runtime, engine.cellClass);
   const known = await findVerdict(engine.checks, key);
-  const { now, monotonicMs } = engine;
+  const { cellClass, now, monotonicMs } = engine;
   await checklist.perform('fixtures', async () => {
     if (known !== undefined) return known;
     const end = await checkFixtures(
       { project, pkg, bundle, bundleDigest, sourceMap },
       {
         driver,
+        cellClass,
         image: images.runtime,
         judge: judge.of(pkg.manifest),
         now,

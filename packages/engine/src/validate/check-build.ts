@@ -1,5 +1,5 @@
 import type { CellDriver } from '@glovebox/cell';
-import { type Digest, errorCatalogue, type Finding } from '@glovebox/contract';
+import { type CellClass, type Digest, errorCatalogue, type Finding } from '@glovebox/contract';
 import { bundledPart, bundleKey } from '../build-node.ts';
 import { type Bundle, bundleNode } from '../bundle/bundle-node.ts';
 import type { Tarball } from '../bundle/restore-dependencies.ts';
@@ -17,6 +17,7 @@ export interface CheckedBuild {
 
 export interface BuildOptions {
   driver: CellDriver;
+  cellClass: CellClass;
   /** Digest of the builder image. */
   image: Digest;
   bundles: BundleCache;
@@ -45,12 +46,12 @@ export async function findBuild(
  */
 export async function checkBuild(
   { pkg, tarballs }: { pkg: NodePackage; tarballs: readonly Tarball[] },
-  { driver, image, bundles, signal }: BuildOptions,
+  { driver, cellClass, image, bundles, signal }: BuildOptions,
 ): Promise<CheckedBuild> {
   const key = bundleKey(pkg, image);
   const locked = new Set(pkg.dependencies.map(({ path }) => path));
   const request = { pkg: bundledPart(pkg), tarballs: tarballs.filter(({ path }) => locked.has(path)) };
-  const build = () => bundleNode(request, { driver, image, ...(signal === undefined ? {} : { signal }) });
+  const build = () => bundleNode(request, { driver, cellClass, image, ...(signal === undefined ? {} : { signal }) });
 
   const known = await bundles.get(key);
   // Both are waited for, whatever the other comes to: no cell outlives the check.

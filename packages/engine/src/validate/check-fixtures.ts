@@ -1,6 +1,7 @@
 import type { CellDriver } from '@glovebox/cell';
 import { planRunCell } from '@glovebox/cell';
 import {
+  type CellClass,
   type Digest,
   type Finding,
   GloveboxError,
@@ -33,6 +34,7 @@ export interface FixturesRequest {
 
 export interface FixturesOptions {
   driver: CellDriver;
+  cellClass: CellClass;
   /** Digest of the runtime image. */
   image: Digest;
   /** Over the schemas of the manifest. The caller closes it. */
@@ -108,12 +110,12 @@ function attempt(
   { project, pkg, bundle, bundleDigest }: FixturesRequest,
   options: FixturesOptions,
 ): Promise<AttemptReport> {
-  const { driver, image, now, monotonicMs, signal } = options;
+  const { driver, cellClass, image, now, monotonicMs, signal } = options;
   const limits = runLimits(pkg.manifest);
   const [run, id] = [newRunId(now()), newAttemptId(now())];
   return runAttempt(
     {
-      plan: planRunCell(image, limits),
+      plan: planRunCell(image, limits, cellClass),
       valueTexts: { input: JSON.stringify(input), config: JSON.stringify(config) },
       bundle,
       cpu: limits.cpu,

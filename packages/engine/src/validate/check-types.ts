@@ -38,7 +38,7 @@ export async function checkTypes(
   const refused = checkInputs(request);
   if (refused.length > 0) return judged(refused);
   const result = await useBuilderCell<Output>(options, {
-    plan: planTypesCell(options.image),
+    plan: planTypesCell(options.image, options.cellClass),
     inputs: inputsOf(request),
     deadlineMs: options.deadlineMs ?? typesDeadlineMs,
     work: readOutput,

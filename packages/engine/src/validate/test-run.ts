@@ -40,7 +40,7 @@ export async function runTestsOnce(
   const channel = new TestChannel({ nonce: randomBytes(16).toString('hex'), seed, startMs, files: [...files] });
   let printed: Printed | undefined;
   const run = await useBuilderCell<TestResult | GloveboxError>(options, {
-    plan: planTestsCell(options.image),
+    plan: planTestsCell(options.image, options.cellClass),
     inputs: inputsOf(request),
     deadlineMs: options.deadlineMs,
     serve: (stream) => channel.accept(stream),

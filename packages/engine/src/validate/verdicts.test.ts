@@ -65,22 +65,28 @@ describe('the code that judges', () => {
     expect(staticKey('r', [], { minimumAgeMs: 60_000 })).toBe(keys[1]);
   });
 
+  it('stands beside the isolation class where author code runs, and there alone', () => {
+    const pkg = packageOf({ 'node.json': '{}' });
+    expect(testsKey(pkg, image, 'gvisor')).not.toBe(testsKey(pkg, image, 'ns'));
+    expect(fixturesKey(pkg, image, image, 'gvisor')).not.toBe(fixturesKey(pkg, image, image, 'ns'));
+  });
+
   it('is part of every key', () => {
     const pkg = packageOf({ 'node.json': '{}' });
     const keys = (code: string): string[] => [
       staticKey('r', [], { minimumAgeMs: undefined }, code),
       typesKey(pkg, image, code),
-      testsKey(pkg, image, code),
+      testsKey(pkg, image, 'ns', code),
       buildVerdictKey(pkg, image, code),
-      fixturesKey(pkg, image, image, code),
+      fixturesKey(pkg, image, image, 'ns', code),
     ];
     expect(judgingCode()).toMatch(/^[0-9a-f]{64}$/);
     expect(keys(judgingCode())).toEqual([
       staticKey('r', [], { minimumAgeMs: undefined }),
       typesKey(pkg, image),
-      testsKey(pkg, image),
+      testsKey(pkg, image, 'ns'),
       buildVerdictKey(pkg, image),
-      fixturesKey(pkg, image, image),
+      fixturesKey(pkg, image, image, 'ns'),
     ]);
     expect(new Set([...keys('one'), ...keys('another')]).size).toBe(10);
   });

@@ -1,4 +1,4 @@
-import type { CheckId, Finding, Json } from '@glovebox/contract';
+import type { CellClass, CheckId, Finding, Json } from '@glovebox/contract';
 import { bundleKey } from '../build-node.ts';
 import type { CheckCache, LockedPackage, NodePackage, PackagePolicy } from '../ports.ts';
 import { sha256 } from '../sha256.ts';
@@ -30,17 +30,22 @@ export const staticKey = (
 export const typesKey = (pkg: NodePackage, image: string, code = judgingCode()): string =>
   verdictKey('types', code, [fileList(pkg.files, (path) => typed.test(path)), lockedList(pkg), image]);
 
-/** Tests may read any file. */
-export const testsKey = (pkg: NodePackage, image: string, code = judgingCode()): string =>
-  verdictKey('tests', code, [pkg.revision, lockedList(pkg), image]);
+/** Tests may read any file. What author code comes to can depend on the kernel that its cell has. */
+export const testsKey = (pkg: NodePackage, image: string, cellClass: CellClass, code = judgingCode()): string =>
+  verdictKey('tests', code, [pkg.revision, lockedList(pkg), image, cellClass]);
 
 /** @param image the builder image. */
 export const buildVerdictKey = (pkg: NodePackage, image: string, code = judgingCode()): string =>
   verdictKey('build', code, [bundleKey(pkg, image)]);
 
 /** @param image the runtime image. */
-export const fixturesKey = (pkg: NodePackage, bundleDigest: string, image: string, code = judgingCode()): string =>
-  verdictKey('fixtures', code, [fileList(pkg.files, decidesFixtures), bundleDigest, image]);
+export const fixturesKey = (
+  pkg: NodePackage,
+  bundleDigest: string,
+  image: string,
+  cellClass: CellClass,
+  code = judgingCode(),
+): string => verdictKey('fixtures', code, [fileList(pkg.files, decidesFixtures), bundleDigest, image, cellClass]);
 
 const decidesFixtures = (path: string): boolean => path === 'node.json' || path.startsWith('fixtures/');
 
