@@ -69,8 +69,14 @@ export const builtinRules: readonly BuiltinRule[] = [
       'undici',
     ],
     reason: 'whatever opens a connection is kept in one place, so that one policy can judge all of them',
-    // interrupts: adopts the descriptor that the launcher left it; nothing is connected.
-    allowed: ['packages/guest/', 'adapters/registry-npm/', 'apps/cli/src/interrupts.ts'],
+    // interrupts: adopts the descriptor that the launcher left it; nothing is connected. celld: local sockets alone.
+    allowed: [
+      'packages/guest/',
+      'adapters/registry-npm/',
+      'apps/cli/src/interrupts.ts',
+      'apps/celld/',
+      'adapters/cell-celld/',
+    ],
   },
   {
     modules: ['node:child_process', 'node:cluster'],

@@ -1,0 +1,1 @@
+export { type CelldDriverOptions, createCelldDriver } from './driver.ts';

@@ -1,0 +1,77 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const celldBin = fileURLToPath(new URL('../../apps/celld/bin/celld', import.meta.url));
+
+export interface CelldOptions {
+  imagesDirectory: string;
+  /** More arguments, or others in the place of those that the test gives. */
+  args?: readonly string[];
+  /** Directory with `run` and the socket's; made, and removed at the end, where it is not given. */
+  home?: string;
+}
+
+export interface TestCelld {
+  child: ChildProcess;
+  home: string;
+  socketPath: string;
+  runDirectory: string;
+  /** What it said until now. */
+  said(): string;
+  /** Ends it by a signal and resolves with its exit code, or the signal where that killed it. */
+  end(signal: NodeJS.Signals): Promise<number | string | null>;
+}
+
+/** celld as a user starts it, in a process of its own; resolves when it says that it is ready, rejects with what it says. */
+export async function startCelld(options: CelldOptions): Promise<TestCelld> {
+  const home = options.home ?? makeHome();
+  const socketPath = join(home, 'socket', 'celld.sock');
+  const runDirectory = join(home, 'run');
+  const child = spawn(
+    celldBin,
+    [
+      ...['--socket', socketPath, '--run-dir', runDirectory, '--images', options.imagesDirectory],
+      ...(options.args ?? []),
+    ],
+    { cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }, stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+  }
+  const exited = once(child, 'exit').then(([code, signal]) => (signal ?? code) as number | string | null);
+  const ready = new Promise<void>((resolve) => {
+    child.stdout.on('data', () => {
+      if (said.includes('celld ready')) resolve();
+    });
+  });
+  const end = await Promise.race([ready, exited]);
+  if (end !== undefined) throw Object.assign(new Error(said), { exit: end });
+  return {
+    child,
+    home,
+    socketPath,
+    runDirectory,
+    said: () => said,
+    async end(signal) {
+      child.kill(signal);
+      const how = await exited;
+      if (options.home === undefined) rmSync(home, { recursive: true, force: true });
+      return how;
+    },
+  };
+}
+
+/** Places as an administrator makes them: nobody else can write there, and the socket's can be entered. */
+export function makeHome(): string {
+  const home = mkdtempSync(join(tmpdir(), 'glovebox-celld-'));
+  chmodSync(home, 0o755);
+  mkdirSync(join(home, 'socket'), { mode: 0o755 });
+  return home;
+}
