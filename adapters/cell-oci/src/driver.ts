@@ -6,9 +6,11 @@ import {
   type HostReport,
   type SweepReport,
 } from '@glovebox/cell';
-import { type OwnedName, openUidClaims, readOwnMark } from '@glovebox/cell/host';
+import { formatOwnedName, type OwnedName, openUidClaims, readOwnMark } from '@glovebox/cell/host';
 import { type CellClass, type CellId, type CellPlan, GloveboxError } from '@glovebox/contract';
 import { type BootContext, bootCell } from './boot.ts';
+import { createBootTurns, whenMade } from './boot-turns.ts';
+import { cellFolder } from './cell-folder.ts';
 import { readHierarchies } from './cgroup-hierarchies.ts';
 import { readGauges } from './gauges.ts';
 import { type Host, readHost, requirePlatform, requireRoot, requireUserNamespaces } from './host.ts';
@@ -27,6 +29,7 @@ export function createOciDriver(given: OciDriverOptions): CellDriver {
   const claims = openUidClaims(options.claimsDirectory);
   /** Cells of ours of which a trace could not be removed: the only own ones that a sweep may touch. */
   const lost = new Set<CellId>();
+  const turns = createBootTurns(options.bootsAtOnce);
   let host: Promise<Host> | undefined;
 
   const findHost = (): Promise<Host> => {
@@ -52,7 +55,16 @@ export function createOciDriver(given: OciDriverOptions): CellDriver {
     // It can be turned off while we run, and the runtime's word for it would be vague.
     requireUserNamespaces();
     const context: BootContext = { options, host: await findHost(), mark, claims, onLost: (id) => lost.add(id) };
-    return bootCell(context, plan, unsafeId);
+    const { pidFile } = cellFolder(options.runDirectory, formatOwnedName(unsafeId, mark));
+    const end = await turns.begin();
+    try {
+      const cell = await bootCell(context, plan, unsafeId);
+      void whenMade(cell, pidFile).then(end);
+      return cell;
+    } catch (thrown) {
+      end();
+      throw thrown;
+    }
   };
 
   return {

@@ -20,6 +20,8 @@ export interface OciDriverOptions {
   claimsDirectory?: string;
   /** From the start of a boot to the runtime having made the container. */
   bootDeadlineMs?: number;
+  /** How many boots of this driver may be under way; others wait. Two for each processor, and four at least, where it is left out. */
+  bootsAtOnce?: number;
   /** For each question to a program of the host, such as the runtime's version. */
   programDeadlineMs?: number;
   /** Tests and the demo only: change what the runtime is told. The cell's facts then say `weakened-for-test`. */
