@@ -26,6 +26,7 @@ export const testNeeds = [
   { what: 'openssl (tests make certificates)', package: 'openssl', commands: ['openssl'] },
   { what: 'git (tests plant a repository)', package: 'git', commands: ['git'] },
   { what: 'ps (tests look for processes)', package: 'procps', commands: ['ps'] },
+  { what: 'strace (tests trace what cells call)', package: 'strace', commands: ['strace'] },
   { what: 'skopeo (tests read artifacts with it)', package: 'skopeo', commands: ['skopeo'] },
   { what: 'umoci (tests read artifacts with it)', package: 'umoci', commands: ['umoci'] },
   { what: 'dockerd (tests start engines of their own)', package: 'docker.io', commands: ['dockerd'] },

@@ -126,6 +126,8 @@ export const probeCalls: readonly ProbeCall[] = [
   denied('pidfd_send_signal', 424, -1, 0, 0, 0),
   denied('kill:nothing', 62, 1, 0),
   denied('tkill:nothing', 200, 1, 0),
+  denied('tgkill', 234, 1, 0x3fff_ffff, 0),
+  denied('sigaltstack', 131, 0, 0),
   denied('rt_sigqueueinfo', 129, 1, 0, scratch()),
   denied('wait4', 61, -1, 0, 1, 0),
   denied('ptrace:traceme', 101, 0, 0, 0, 0),
@@ -190,6 +192,13 @@ export const probeCalls: readonly ProbeCall[] = [
   deniedOpen('socket:inet-ping', 41, 2, 2, 1),
   deniedOpen('socket:unix-in-high-bits', 41, 0x1_0000_0002n, 1, 0),
   denied('socketpair:inet', 53, 2, 1, 0, scratch()),
+  denied('socketpair:unix', 53, 1, 1, 0, scratch()),
+  denied('sendto', 44, -1, scratch(), 0, 0, 0, 0),
+  denied('recvfrom', 45, -1, scratch(), 0, 0, 0, 0),
+  denied('sendmsg', 46, -1, scratch(), 0),
+  denied('recvmsg', 47, -1, scratch(), 0),
+  denied('shutdown', 48, -1, 0),
+  denied('getpeername', 52, -1, scratch(), scratch(64)),
   denied('bind', 49, -1, scratch(), 0),
   denied('listen', 50, -1, 0),
   denied('accept4', 288, -1, 0, 0, 0),
@@ -238,6 +247,7 @@ export const probeCalls: readonly ProbeCall[] = [
   denied('migrate_pages', 256, 0, 0, 0, 0),
   denied('set_mempolicy', 238, 0, 0, 0),
   denied('mlockall', 151, 0),
+  denied('membarrier:query', 324, 0, 0, 0),
   denied('cachestat', 451, -1, scratch(), scratch(64), 0),
 
   // Identity
@@ -246,6 +256,7 @@ export const probeCalls: readonly ProbeCall[] = [
   denied('setresuid:0', 117, 0, 0, 0),
   denied('setfsuid:0', 122, 0),
   denied('setgroups', 116, 0, 0),
+  denied('capset', 126, scratch(), 0),
   denied('setrlimit:core', 160, 4, scratch()),
 
   // Calls that are allowed for some arguments and not for these
@@ -258,6 +269,7 @@ export const probeCalls: readonly ProbeCall[] = [
   denied('fcntl:F_SETLEASE', 72, -1, 1024, 0),
   denied('fcntl:F_SETOWN', 72, -1, 8, 0),
   denied('fcntl:F_SETSIG', 72, -1, 10, 0),
+  denied('fcntl:F_ADD_SEALS', 72, -1, 1033, 0),
   denied('fcntl:F_SETPIPE_SZ', 72, -1, 1031, 0),
   denied('prctl:PR_SET_SECCOMP', 157, 22, 0, 0, 0, 0),
   denied('prctl:PR_SET_NO_NEW_PRIVS', 157, 38, 0, 0, 0, 0),
