@@ -1,4 +1,3 @@
-import { readlinkSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import {
   cellPaths,
@@ -9,16 +8,13 @@ import {
   planTypesCell,
   probeCalls,
   readProbeReport,
+  watchHostNamespaces,
 } from '@glovebox/cell';
 import { newCellId } from '@glovebox/contract';
 import { describe, expect, it } from 'vitest';
 import { useChecks } from '../support/use-checks.ts';
 
 const checks = useChecks();
-
-const hostNamespaces = Object.fromEntries(
-  ['cgroup', 'ipc', 'mnt', 'net', 'pid', 'user', 'uts'].map((name) => [name, readlinkSync(`/proc/self/ns/${name}`)]),
-);
 
 const environment = { HOME: '/tmp', LANG: 'C.UTF-8', PATH: '/usr/bin', TMPDIR: '/tmp', TZ: 'UTC' };
 
@@ -33,6 +29,7 @@ describe.each([
     const driver = checks().open({
       weakenForTest: (spec) => ({ ...spec, process: { ...spec.process, args: [cellPaths.node, cellPaths.probe] } }),
     });
+    const lasting = watchHostNamespaces();
     const cell = await driver.boot(plan, newCellId());
     const chunks: Buffer[] = [];
     cell.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -40,7 +37,7 @@ describe.each([
     const [end] = await Promise.all([cell.ended, finished(cell.stdout)]);
     expect(end).toMatchObject({ cause: 'self', exit: { signal: expect.stringMatching(/^SIG(SYS|SEGV)$/) } });
     const report = readProbeReport(Buffer.concat(chunks));
-    const judged = judgeProbe({ ...report, plan, hostNamespaces, profile: ownProfile });
+    const judged = judgeProbe({ ...report, plan, hostNamespaces: lasting(), profile: ownProfile });
     const violated = judged.filter(({ violations }) => violations.length > 0);
     // What is on fd 0 is the one thing that differs: a bundle cell's tool is asked there.
     expect(violated.map(({ property }) => property)).toEqual(role === 'bundle' ? ['descriptors-fixed'] : []);

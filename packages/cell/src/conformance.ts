@@ -1,25 +1,47 @@
 import type { CellPlan, ProbeDocument } from '@glovebox/contract';
 import { cellEnvironment, cellPaths, cellUid, channelFd } from './command.ts';
+import { isMasked, type Mount, mountsAt, reachableMounts } from './conformance-mounts.ts';
 import type { ProbeReport } from './probe-report.ts';
 import type { CellProfile } from './profile.ts';
 import { extraCalls } from './seccomp.ts';
+import type { Weakening } from './weakening.ts';
 
 /**
- * What every cell of every driver must be, judged from what a probe cell saw of itself. The host's own view is a second
- * witness and not used here, but for the namespaces that must differ from the host's.
+ * What every cell of every driver must be. One table drives the judgement of a probe cell, the report on a host and the
+ * mutation check, in which each row must fail, and fail alone, once a driver takes away what the row is about.
  */
-export interface ConformanceCheck {
+export type ConformanceCase = ConformanceCheck | WitnessedCase;
+
+interface ConformanceRow {
   /** Name of the property, as in CellFacts.properties. */
   property: string;
   claim: string;
+}
+
+/**
+ * Judged from what a probe cell saw of itself. The host's own view is a second witness and not used here, but for the
+ * namespaces that must differ from all that were there before.
+ */
+export interface ConformanceCheck extends ConformanceRow {
+  probe: 'probe-cell';
   /** What speaks against the claim; empty when it holds. */
   violations(seen: Seen): string[];
+  weaken: Weakening;
+}
+
+/** What a cell that only tells of itself cannot show: it is seen by what becomes of a cell that goes against it. */
+export interface WitnessedCase extends ConformanceRow {
+  probe: 'memory-hog' | 'thread-flood' | 'busy-loop' | 'endless-loop' | 'owner-killed' | 'control-files';
+  /** Whether a host is refused without it. Left out where a driver looks at the host for it by itself. */
+  required?: boolean;
+  /** Or why no driver can take it away, so that other tests have to show that it can be found missing. */
+  weaken: Weakening | { cannot: string };
 }
 
 export interface Seen extends ProbeReport {
   plan: CellPlan;
-  /** Targets of /proc/self/ns/* on the host, by name. */
-  hostNamespaces: Readonly<Record<string, string>>;
+  /** Those that processes of the host held before and after, by kind; see `watchHostNamespaces`. */
+  hostNamespaces: Readonly<Record<string, readonly string[]>>;
   profile: CellProfile;
 }
 
@@ -61,59 +83,12 @@ const allowedAttempts = new Set(['create /tmp/probe', 'write /dev/null', 'write 
 /** Files of /proc that may be read where the kernel cannot show a /proc of processes alone. */
 const maskedReads = new Set(['read /proc/meminfo', 'read /proc/cpuinfo', 'read /proc/sys/kernel/random/boot_id']);
 
-interface Mount {
-  point: string;
-  /** What of the file system is mounted: `/` or a path in it. */
-  root: string;
-  type: string;
-  /** Options of this mount, such as ro and noexec. */
-  flags: string[];
-  /** Options of the file system, such as size. */
-  options: string[];
-}
-
-function mountsOf(document: ProbeDocument): Mount[] {
-  return (document.mounts ?? []).map((line) => {
-    const [left = '', right = ''] = line.split(' - ');
-    const fields = left.split(' ');
-    const [type = '', , options = ''] = right.split(' ');
-    return {
-      point: fields[4] ?? '',
-      root: fields[3] ?? '',
-      type,
-      flags: (fields[5] ?? '').split(','),
-      options: options.split(','),
-    };
-  });
-}
-
-/** Whether a mount is reached by its own point: nothing is mounted later on a directory above it. */
-const isCovered = (mounts: readonly Mount[], at: number): boolean =>
-  mounts.slice(at + 1).some(({ point }) => point !== '/' && mounts[at]?.point.startsWith(`${point}/`));
-
-/** The topmost of each point, as far as it can be reached. */
-function reachableMounts(document: ProbeDocument): Mount[] {
-  const mounts = mountsOf(document);
-  return mounts.filter(
-    (mount, at) => !isCovered(mounts, at) && !mounts.slice(at + 1).some(({ point }) => point === mount.point),
-  );
-}
-
-/** The null device over a file, or an empty directory in memory over one: nothing of what is below can be had. */
-const isMasked = (document: ProbeDocument, path: string): boolean => {
-  const mount = mountAt(document, path);
-  if (!mount?.flags.includes('ro')) return false;
-  return mount.root === '/null' || mount.type === 'tmpfs';
-};
-
-/** The topmost mount at a point. */
-const mountAt = (document: ProbeDocument, point: string): Mount | undefined =>
-  mountsOf(document).findLast((mount) => mount.point === point);
-
-const lacking = (mount: Mount | undefined, flags: readonly string[], point: string): string[] =>
-  mount === undefined
+const lacking = (mounts: readonly Mount[], flags: readonly string[], point: string): string[] =>
+  mounts.length === 0
     ? [`nothing is mounted on ${point}`]
-    : flags.filter((flag) => !mount.flags.includes(flag)).map((flag) => `${point} is not ${flag}`);
+    : flags
+        .filter((flag) => !mounts.every((mount) => mount.flags.includes(flag)))
+        .map((flag) => `${point} is not ${flag}`);
 
 const expectSame = (what: string, actual: unknown, expected: unknown): string[] =>
   JSON.stringify(actual) === JSON.stringify(expected) ? [] : [`${what} is ${JSON.stringify(actual)}`];
@@ -143,14 +118,19 @@ function mapViolations(name: string, lines: readonly string[] | null): string[] 
 const mapsHostIds = (lines: readonly string[] | null): boolean =>
   lines === null || lines.length === 0 || lines.some((line) => Number(line.trim().split(/\s+/)[1]) < 100_000);
 
-const namespaceCheck = (property: string, link: string): ConformanceCheck => ({
+/** A namespace that some process had before the cell was booted is shared with that process. */
+function sharedNamespace(link: string, { document, hostNamespaces }: Seen): string[] {
+  const own = document.namespaces[link];
+  if (typeof own !== 'string') return [`the ${link} namespace cannot be read`];
+  return hostNamespaces[link]?.includes(own) === false ? [] : [`the ${link} namespace is not its own`];
+}
+
+const namespaceCheck = (property: string, link: string, weaken: Weakening): ConformanceCheck => ({
   property,
   claim: `has a ${link} namespace of its own`,
-  violations: ({ document, hostNamespaces }) => {
-    const own = document.namespaces[link];
-    if (typeof own !== 'string') return [`the ${link} namespace cannot be read`];
-    return own === hostNamespaces[link] ? [`the ${link} namespace is the host's`] : [];
-  },
+  probe: 'probe-cell',
+  violations: (seen) => sharedNamespace(link, seen),
+  weaken,
 });
 
 /** Lines that could not be read are nothing that was found absent. */
@@ -159,6 +139,8 @@ const readable = (what: string, lines: readonly string[] | null): string[] =>
 
 const walkedWhole = ({ tree }: ProbeDocument): string[] =>
   tree.complete ? [] : [`the file tree was walked in part only, ${tree.entries} entries of it`];
+
+const isSocketCall = ({ name }: { name: string }): boolean => name.startsWith('socket');
 
 const limitOf = (document: ProbeDocument, name: string): string[] =>
   document.limits
@@ -169,16 +151,18 @@ const limitOf = (document: ProbeDocument, name: string): string[] =>
     .slice(0, 2) ?? [];
 
 export const conformanceChecks: readonly ConformanceCheck[] = [
-  namespaceCheck('namespace-mount', 'mnt'),
-  namespaceCheck('namespace-ipc', 'ipc'),
-  namespaceCheck('namespace-uts', 'uts'),
-  namespaceCheck('namespace-cgroup', 'cgroup'),
-  namespaceCheck('namespace-user', 'user'),
+  namespaceCheck('namespace-mount', 'mnt', 'mount-namespace'),
+  namespaceCheck('namespace-ipc', 'ipc', 'ipc-namespace'),
+  namespaceCheck('namespace-uts', 'uts', 'uts-namespace'),
+  namespaceCheck('namespace-cgroup', 'cgroup', 'cgroup-namespace'),
+  namespaceCheck('namespace-user', 'user', 'user-namespace'),
   {
     property: 'namespace-pid',
     claim: 'is the first and only process of its pid namespace',
+    probe: 'probe-cell',
+    weaken: 'pid-namespace',
     violations: (seen) => [
-      ...namespaceCheck('', 'pid').violations(seen),
+      ...sharedNamespace('pid', seen),
       ...expectSame('pid', [seen.document.pid, seen.document.ppid], [1, 0]),
       ...expectSame('processes', seen.document.processes, [1]),
     ],
@@ -186,12 +170,14 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   {
     property: 'namespace-network',
     claim: 'has no interface but lo, no route out and no socket to see',
+    probe: 'probe-cell',
+    weaken: 'network-namespace',
     violations: (seen) => {
       const { network } = seen.document;
       const interfaces = (network.devices ?? ['?:']).flatMap((line) => /^\s*([^\s:|]+):/.exec(line)?.[1] ?? []);
       const routes6 = (network.routes6 ?? []).map((line) => line.trim().split(/\s+/).at(-1));
       return [
-        ...namespaceCheck('', 'net').violations(seen),
+        ...sharedNamespace('net', seen),
         ...expectSame('interfaces', interfaces, ['lo']),
         ...readable('routes', network.routes),
         ...readable('routes of IPv6', network.routes6),
@@ -205,6 +191,8 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   {
     property: 'uid-own',
     claim: 'runs with ids that no other cell has on the host, and with no supplementary group',
+    probe: 'probe-cell',
+    weaken: 'host-uid',
     violations: ({ document, profile }) => [
       ...expectSame('ids', document.ids, {
         uid: profile.uid,
@@ -226,12 +214,16 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   {
     property: 'capabilities-none',
     claim: 'has no capability in any set',
+    probe: 'probe-cell',
+    weaken: 'capability',
     violations: ({ document }) =>
       ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].flatMap((set) => status(document, set, '0000000000000000')),
   },
   {
     property: 'no-new-privileges',
     claim: 'cannot gain a privilege by executing a file',
+    probe: 'probe-cell',
+    weaken: 'new-privileges',
     violations: ({ document }) => [
       ...status(document, 'NoNewPrivs', '1'),
       ...walkedWhole(document),
@@ -241,21 +233,25 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   {
     property: 'seccomp',
     claim: 'is refused every system call that is not on the list, and by the 32-bit gate all of them',
+    probe: 'probe-cell',
+    weaken: 'system-call',
     violations: ({ document, calls, plan }) => [
       ...status(document, 'Seccomp', '2'),
       ...(calls.complete ? [] : ['the system-call probe did not end']),
       ...(calls.survivedForeignGate ? ['a call by the 32-bit gate came back'] : []),
       ...calls.outcomes
-        .filter((call) => !call.asExpected && !extraCalls[plan.role]?.names.includes(call.name))
+        .filter((call) => !call.asExpected && !isSocketCall(call) && !extraCalls[plan.role]?.names.includes(call.name))
         .map((call) => `${call.name} gave ${call.result}`),
     ],
   },
   {
     property: 'sockets-unix-only',
     claim: 'can make no socket of a family but unix, and finds none in its file tree',
+    probe: 'probe-cell',
+    weaken: 'socket-family',
     violations: ({ document, calls }) => [
       ...calls.outcomes
-        .filter((call) => call.name.startsWith('socket') && !call.asExpected)
+        .filter((call) => isSocketCall(call) && !call.asExpected)
         .map((call) => `${call.name} gave ${call.result}`),
       ...walkedWhole(document),
       ...document.tree.sockets.map((path) => `${path} is a socket`),
@@ -264,8 +260,10 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   {
     property: 'root-read-only',
     claim: 'can create and change nothing but in its scratch directory',
+    probe: 'probe-cell',
+    weaken: 'writable-root',
     violations: ({ document, profile }) => [
-      ...lacking(mountAt(document, '/'), profile.rootOptions, '/'),
+      ...lacking(mountsAt(document, '/'), profile.rootOptions, '/'),
       ...Object.entries(document.attempts)
         .filter(([name, outcome]) => !allowedAttempts.has(name) && !name.startsWith('read ') && outcome === 'ok')
         .map(([name]) => `could ${name}`),
@@ -274,6 +272,8 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   {
     property: 'mounts-none-of-host',
     claim: 'has its own root, /proc, /dev and scratch mounted, and nothing else',
+    probe: 'probe-cell',
+    weaken: 'host-mount',
     violations: ({ document, profile }) => [
       ...(document.mounts === null ? ['the mounts cannot be read'] : []),
       ...reachableMounts(document)
@@ -292,26 +292,33 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   {
     property: 'devices-minimal',
     claim: 'has null, zero, full, random and urandom, and no terminal',
+    probe: 'probe-cell',
+    weaken: 'writable-devices',
     violations: ({ document, profile }) => [
-      ...lacking(mountAt(document, '/dev'), profile.devOptions, '/dev'),
+      ...lacking(mountsAt(document, '/dev'), profile.devOptions, '/dev'),
       // They are the host's own: on a mount that can be written a cell could set their times.
       ...mountPoints
         .filter((point) => point.startsWith('/dev/'))
-        .flatMap((point) => lacking(mountAt(document, point), ['ro'], point)),
+        .flatMap((point) => lacking(mountsAt(document, point), ['ro'], point)),
       ...walkedWhole(document),
-      ...document.tree.devices.filter((device) => !devices.includes(device)).map((device) => `there is ${device}`),
+      ...document.tree.devices
+        .filter((device) => !devices.includes(device) && !profile.masked.some((point) => device === `${point} c 1:3`))
+        .map((device) => `there is ${device}`),
       ...expectSame('controlling terminal', document.terminal, 0),
-      ...expectSame('session', document.session, 1),
+      ...expectSame('session', document.session, document.pid),
       ...document.descriptors.filter(({ terminal }) => terminal).map(({ fd }) => `fd ${fd} is a terminal`),
     ],
   },
   {
     property: 'proc-own-processes',
     claim: 'sees its own processes in /proc and nothing of the host',
+    probe: 'probe-cell',
+    weaken: 'whole-proc',
     violations: ({ document }) => {
-      const subset = mountAt(document, '/proc')?.options.includes('subset=pid') ?? false;
+      const mounts = mountsAt(document, '/proc');
+      const subset = mounts.length > 0 && mounts.every(({ options }) => options.includes('subset=pid'));
       return [
-        ...lacking(mountAt(document, '/proc'), ['nosuid', 'nodev', 'noexec'], '/proc'),
+        ...lacking(mounts, ['nosuid', 'nodev', 'noexec'], '/proc'),
         ...(subset ? expectSame('/proc', document.proc, ['self', 'thread-self']) : []),
         ...Object.entries(document.attempts)
           .filter(([name, outcome]) => name.startsWith('read ') && outcome === 'ok')
@@ -324,8 +331,10 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   {
     property: 'scratch-limited',
     claim: 'has a scratch directory that is limited in bytes and inodes and from which nothing can be executed',
+    probe: 'probe-cell',
+    weaken: 'executable-scratch',
     violations: ({ document, plan }) => [
-      ...lacking(mountAt(document, cellPaths.scratch), ['noexec', 'nosuid', 'nodev'], cellPaths.scratch),
+      ...lacking(mountsAt(document, cellPaths.scratch), ['noexec', 'nosuid', 'nodev'], cellPaths.scratch),
       ...(document.scratch === null || document.scratch.bytes > plan.limits.scratchBytes + 4096
         ? ['bytes are not limited']
         : []),
@@ -338,6 +347,8 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   {
     property: 'rlimits',
     claim: 'may write no core, queue no message and open only as many files as the plan says',
+    probe: 'probe-cell',
+    weaken: 'message-queues',
     violations: ({ document, plan }) => [
       ...expectSame('core file size', limitOf(document, 'Max core file size'), ['0', '0']),
       ...expectSame('message queues', limitOf(document, 'Max msgqueue size'), ['0', '0']),
@@ -351,6 +362,8 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   {
     property: 'environment-fixed',
     claim: 'has the documented environment, host name and working directory, and nothing of the host',
+    probe: 'probe-cell',
+    weaken: 'host-variable',
     violations: ({ document }) => [
       ...expectSame('environment', sorted(document.environment), sorted(cellEnvironment)),
       ...expectSame('working directory', document.cwd, '/'),
@@ -363,6 +376,8 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
   {
     property: 'descriptors-fixed',
     claim: 'is born with its standard streams and the channel, and no file, directory or foreign socket',
+    probe: 'probe-cell',
+    weaken: 'open-descriptor',
     violations: ({ document }) => [
       // A runtime that relays the streams gives it a pipe, closed at the other end.
       ...document.descriptors
@@ -374,6 +389,63 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
     ],
   },
 ];
+
+export const witnessedCases: readonly WitnessedCase[] = [
+  {
+    property: 'cgroup-memory',
+    claim: 'is killed by the kernel when it takes more memory than its plan gives',
+    probe: 'memory-hog',
+    required: true,
+    weaken: 'memory-limit',
+  },
+  {
+    property: 'cgroup-pids',
+    claim: 'is refused threads beyond the number that its plan gives',
+    probe: 'thread-flood',
+    required: true,
+    weaken: 'pids-limit',
+  },
+  {
+    property: 'cgroup-cpu',
+    claim: 'gets no more processor time than its dispatch gives',
+    probe: 'busy-loop',
+    required: true,
+    weaken: 'cpu-limit',
+  },
+  {
+    property: 'cgroup-swap',
+    claim: 'cannot be swapped out beyond its memory',
+    probe: 'control-files',
+    required: false,
+    weaken: {
+      cannot: 'it is the same number in one more control file, and has an effect only where the host has swap',
+    },
+  },
+  {
+    property: 'cgroup-devices',
+    claim: 'may open the devices of a cell and no other, whoever made one',
+    probe: 'control-files',
+    required: false,
+    weaken: {
+      cannot: 'it stands behind the walls that keep a cell from having any other device, and so has no effect',
+    },
+  },
+  {
+    property: 'deadline',
+    claim: 'is killed at its deadline, whatever it does',
+    probe: 'endless-loop',
+    weaken: 'deadline',
+  },
+  {
+    property: 'death-with-owner',
+    claim: 'does not outlive the process that booted it',
+    probe: 'owner-killed',
+    weaken: { cannot: 'the kernel kills along a chain that no plan and no specification has a word for' },
+  },
+];
+
+/** All of it, in the order of reports. */
+export const conformanceTable: readonly ConformanceCase[] = [...witnessedCases, ...conformanceChecks];
 
 /** Beyond the streams Node.js has its own; where the channel is on one of its own, it comes first. */
 const ownDescriptor = (fd: number): RegExp => (fd === channelFd ? /^(socket|pipe|anon_inode):/ : /^(anon_inode|pipe):/);

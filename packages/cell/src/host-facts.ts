@@ -1,5 +1,5 @@
 import { toErrorData } from '@glovebox/contract';
-import { type ConformanceResult, conformanceChecks } from './conformance.ts';
+import { type ConformanceResult, conformanceChecks, witnessedCases } from './conformance.ts';
 import type { CellFacts, HostFact } from './driver.ts';
 
 /** How reports of hosts are made, by every driver alike. */
@@ -27,14 +27,16 @@ export const unprobedFacts = (): HostFact[] =>
 
 /** What a probe showed, and which limits the driver set on its cell. */
 export function probedFacts(facts: CellFacts, results: readonly ConformanceResult[]): HostFact[] {
-  const limits = ['cgroup-cpu', 'cgroup-memory', 'cgroup-pids', 'cgroup-swap', 'cgroup-devices'].map((name) =>
-    hostFact(
-      name,
-      name !== 'cgroup-devices' && name !== 'cgroup-swap',
-      facts.properties.includes(name)
-        ? inForce('set on the probe cell')
-        : { state: 'degraded', detail: 'this kernel or runtime does not offer it' },
-    ),
+  const limits = witnessedCases.flatMap(({ property, required }) =>
+    required === undefined
+      ? []
+      : hostFact(
+          property,
+          required,
+          facts.properties.includes(property)
+            ? inForce('set on the probe cell')
+            : { state: 'degraded', detail: 'this kernel or runtime does not offer it' },
+        ),
   );
   const judged = results.map(({ property, claim, violations }) =>
     hostFact(

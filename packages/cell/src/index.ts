@@ -10,11 +10,15 @@ export {
   stdioChannel,
 } from './command.ts';
 export {
+  type ConformanceCase,
   type ConformanceCheck,
   type ConformanceResult,
   conformanceChecks,
+  conformanceTable,
   judgeProbe,
   type Seen,
+  type WitnessedCase,
+  witnessedCases,
 } from './conformance.ts';
 export type {
   Cell,
@@ -37,6 +41,7 @@ export {
   probedFacts,
   unprobedFacts,
 } from './host-facts.ts';
+export { watchHostNamespaces } from './host-namespaces.ts';
 export { planBundleCell, planHash, planRunCell, planTestsCell, planTypesCell } from './plan.ts';
 export { probeCell } from './probe-cell.ts';
 export { maxProbeBytes, type ProbeReport, readProbeReport } from './probe-report.ts';
@@ -51,6 +56,8 @@ export {
 } from './seccomp.ts';
 export { compileSeccomp, type SeccompProfile } from './seccomp-compile.ts';
 export { assembleStdioShim, stdioShimArch } from './stdio-shim.ts';
+export { type BuilderStreams, builderStreams, joinStreams } from './stdio-streams.ts';
 export { type Sweeper, type SweeperOptions, startSweeper } from './sweeper.ts';
 export { type ProbeCall, probeCalls } from './syscalls.ts';
 export { assembleSysprobe, type ProbeOutcome, readSysprobe, type SysprobeReport, sysprobeArch } from './sysprobe.ts';
+export { type Weakening, weakenings } from './weakening.ts';

@@ -1,8 +1,8 @@
-import { readlinkSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { type CellClass, type CellId, type CellPlan, GloveboxError, newCellId } from '@glovebox/contract';
 import { type ConformanceResult, judgeProbe } from './conformance.ts';
 import type { Cell, CellFacts } from './driver.ts';
+import { watchHostNamespaces } from './host-namespaces.ts';
 import { maxProbeBytes, readProbeReport } from './probe-report.ts';
 import type { CellProfile } from './profile.ts';
 import { sysprobeArch } from './sysprobe.ts';
@@ -49,9 +49,10 @@ export async function probeCell(request: ProbeRequest): Promise<{ facts: CellFac
     });
   }
   const plan = probePlan(request.image, request.class);
+  const lasting = watchHostNamespaces();
   const cell = await request.boot(plan, newCellId());
   const output = await readOutput(cell);
-  const seen = { ...readProbeReport(output), plan, hostNamespaces: readNamespaces(), profile: request.profileOf(cell) };
+  const seen = { ...readProbeReport(output), plan, hostNamespaces: lasting(), profile: request.profileOf(cell) };
   return { facts: cell.facts, results: judgeProbe(seen) };
 }
 
@@ -70,9 +71,4 @@ async function readOutput(cell: Cell): Promise<Buffer> {
   if (end.cause !== 'self')
     throw new GloveboxError('CELL_BOOT_FAILED', { message: `The probe cell ended by ${end.cause}.` });
   return Buffer.concat(chunks);
-}
-
-function readNamespaces(): Record<string, string> {
-  const links = ['cgroup', 'ipc', 'mnt', 'net', 'pid', 'user', 'uts'];
-  return Object.fromEntries(links.map((name) => [name, readlinkSync(`/proc/self/ns/${name}`)]));
 }

@@ -1,0 +1,3 @@
+import { describeMutationCheck } from './mutation-check.ts';
+
+describeMutationCheck('crun', 'own-witness');

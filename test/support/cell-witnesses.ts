@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Cell, WitnessedCase } from '@glovebox/cell';
+import type { CellPlan } from '@glovebox/contract';
+
+/** What a witness needs of a cell: that it evaluates code, with `say`, `leave` and `require`, and answers. */
+export interface WitnessCell extends Pick<Cell, 'dispatch' | 'kill' | 'ended'> {
+  run(code: string): void;
+  /** The next thing that it says, or `{ ended }`. */
+  heard(): Promise<unknown>;
+}
+
+export type BootWitness = (limits: Partial<CellPlan['limits']>) => Promise<WitnessCell>;
+
+/** Those that go against a limit from inside of a live cell. The others need their own arrangements and have their own tests. */
+export type LiveWitness = Exclude<WitnessedCase['probe'], 'owner-killed' | 'control-files'>;
+
+const MiB = 1024 * 1024;
+
+/** Each boots a cell that goes against one limit, sees what comes of it, and says what speaks against the limit. */
+export const liveWitnesses: Record<LiveWitness, (boot: BootWitness) => Promise<string[]>> = {
+  'memory-hog': async (boot) => {
+    const cell = await boot({ memoryBytes: 96 * MiB });
+    cell.run(`
+      globalThis.kept = [];
+      for (let i = 0; i < 20; i++) kept.push(Buffer.alloc(${8 * MiB}, 1));
+      say('kept it');
+    `);
+    const heard = await cell.heard();
+    cell.kill('done');
+    const { cause } = await cell.ended;
+    if (heard === 'kept it') return ['it took 160 MiB where its plan gives 96'];
+    return cause === 'oom' ? [] : [`it ended by ${cause}`];
+  },
+  'thread-flood': async (boot) => {
+    const cell = await boot({ pids: 16 });
+    // libuv starts its threads with the first work for them, and aborts when it cannot.
+    cell.run(`
+      leave();
+      process.env.UV_THREADPOOL_SIZE = '32';
+      require('node:fs').readFile('/glovebox/harness.cjs', () => say('all started'));
+    `);
+    const heard = await cell.heard();
+    cell.kill('done');
+    const { pidsLimitHit } = await cell.ended;
+    if (heard === 'all started') return ['it started 32 threads where its plan gives 16'];
+    return pidsLimitHit ? [] : ['it ended, and not for its limit on threads'];
+  },
+  'busy-loop': async (boot) => {
+    const cell = await boot({ cpu: 0.1 });
+    cell.run('say(1)');
+    await cell.heard();
+    await cell.dispatch({ cpu: 0.1, deadlineMs: 30_000 });
+    cell.run(`
+      const began = performance.now();
+      const before = process.cpuUsage();
+      const used = () => { const { user, system } = process.cpuUsage(before); return (user + system) / 1000; };
+      while (used() < 200) ;
+      say(performance.now() - began);
+    `);
+    const tookMs = await cell.heard();
+    cell.kill('done');
+    await cell.ended;
+    if (typeof tookMs !== 'number') return ['it did not end its work'];
+    // A tenth of a core gives 200 ms in 2 s, but for what is handed out ahead.
+    return tookMs >= 1500 ? [] : [`it had 200 ms of processor time within ${Math.round(tookMs)} ms`];
+  },
+  'endless-loop': async (boot) => {
+    const cell = await boot({});
+    cell.run('say(1)');
+    await cell.heard();
+    await cell.dispatch({ cpu: 1, deadlineMs: 300 });
+    cell.run('for (;;) ;');
+    const given = new AbortController();
+    const alive = sleep(3000, 'alive' as const, { signal: given.signal }).catch(() => 'alive' as const);
+    const first = await Promise.race([cell.ended, alive]);
+    given.abort();
+    cell.kill('done');
+    const { cause } = await cell.ended;
+    if (first === 'alive') return ['it lived on long after its deadline'];
+    return cause === 'deadline' ? [] : [`it ended by ${cause}`];
+  },
+};
