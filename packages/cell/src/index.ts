@@ -56,7 +56,15 @@ export {
 } from './seccomp.ts';
 export { compileSeccomp, type SeccompProfile } from './seccomp-compile.ts';
 export { assembleStdioShim, stdioShimArch } from './stdio-shim.ts';
-export { type BuilderStreams, builderStreams, joinStreams } from './stdio-streams.ts';
+export {
+  type BuilderStreams,
+  type BuilderStreams,
+  builderStreams,
+  builderStreams,
+  joinStreams,
+  joinStreams,
+  splitAtMarker,
+} from './stdio-streams.ts';
 export { type Sweeper, type SweeperOptions, startSweeper } from './sweeper.ts';
 export { type ProbeCall, probeCalls } from './syscalls.ts';
 export { assembleSysprobe, type ProbeOutcome, readSysprobe, type SysprobeReport, sysprobeArch } from './sysprobe.ts';
