@@ -8,7 +8,7 @@ export async function startPodmanEngine(options: { runtime?: 'runc' | 'crun' } =
   return startEngine({
     command: (home) => [
       ...['podman', '--root', join(home, 'root'), '--runroot', join(home, 'run'), '--tmpdir', join(home, 'tmp')],
-      ...['--runtime', runtimePath(runtime), '--cgroup-manager', 'cgroupfs', '--events-backend', 'file'],
+      ...['--runtime', runtime, '--cgroup-manager', 'cgroupfs', '--events-backend', 'file'],
       ...['--log-level', 'warn', 'system', 'service', '--time', '0', `unix://${join(home, 'sock')}`],
     ],
     // The folder of all of them is Podman's own, and another may be using it.
