@@ -2,7 +2,12 @@ import { defineConfig } from 'vitest/config';
 
 const long = '**/*.long.test.ts';
 /** Tests that boot cells. They look at what the whole host holds before and after, so they run one file at a time. */
-const cells = ['test/**/*.test.ts', 'adapters/cell-oci/**/*.test.ts', 'apps/**/*.test.ts', 'tools/demo/**/*.test.ts'];
+const cells = [
+  'test/**/*.test.ts',
+  'adapters/cell-{oci,docker}/**/*.test.ts',
+  'apps/**/*.test.ts',
+  'tools/demo/**/*.test.ts',
+];
 const elsewhere = ['**/node_modules/**', '**/fixtures/**', '**/.cache/**', 'bench/nodes/**'];
 
 /** Real processes on a machine that may have two cores and be busy: limits catch what hangs, not what is slow. */

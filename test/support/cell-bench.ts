@@ -12,12 +12,14 @@ import { type Residue, readResidue } from './residue.ts';
 /**
  * Evaluates what it is sent over the channel, one piece of code after the other; `say` answers a line of JSON. It waits
  * for the next piece with its event loop blocked, until a piece calls `leave`. It is no part of the product.
+ *
+ * @param writeFd where what it says goes.
  */
-const harness = `
+export const benchHarness = (writeFd = 3): string => `
 const fs = process.getBuiltinModule('node:fs');
 const channel = 3;
 let left = false;
-globalThis.say = (value) => void fs.writeSync(channel, JSON.stringify(value) + '\\n');
+globalThis.say = (value) => void fs.writeSync(${writeFd}, JSON.stringify(value) + '\\n');
 globalThis.leave = () => { left = true; };
 globalThis.require = require;
 const next = () => {
@@ -66,7 +68,7 @@ export function openCellBench(given: Partial<OciDriverOptions> = {}): CellBench 
   // As a data directory: only root can enter, so the cell's uid must reach its root some other way.
   const home = mkdtempSync(join(tmpdir(), 'glovebox-cells-'));
   const runDirectory = join(home, 'run');
-  const rootfs = makeCellRootfs(join(home, 'rootfs'), harness);
+  const rootfs = makeCellRootfs(join(home, 'rootfs'), benchHarness());
   const instance = given.instance ?? newInstanceId();
   noteInstance(instance);
   const open = (options: Partial<OciDriverOptions> = {}): CellDriver =>
@@ -98,7 +100,7 @@ export function openCellBench(given: Partial<OciDriverOptions> = {}): CellBench 
     boot: async (limits = {}, by = driver) => {
       const cell = await by.boot(plan(limits), newCellId());
       booted.push(cell);
-      return listen(cell);
+      return listenTo(cell);
     },
     settle: async () => {
       for (const cell of booted.splice(0)) {
@@ -111,7 +113,7 @@ export function openCellBench(given: Partial<OciDriverOptions> = {}): CellBench 
   };
 }
 
-function listen(cell: Cell): BenchCell {
+export function listenTo(cell: Cell): BenchCell {
   let output = '';
   let text = '';
   const lines: unknown[] = [];

@@ -70,9 +70,11 @@ export const builtinRules: readonly BuiltinRule[] = [
     ],
     reason: 'whatever opens a connection is kept in one place, so that one policy can judge all of them',
     // interrupts: adopts the descriptor that the launcher left it; nothing is connected. celld: local sockets alone.
+    // cell-docker: the one engine that it is given, by a client of its own.
     allowed: [
       'packages/guest/',
       'adapters/registry-npm/',
+      'adapters/cell-docker/',
       'apps/cli/src/interrupts.ts',
       'apps/celld/',
       'adapters/cell-celld/',

@@ -61,6 +61,20 @@ describe('a uid claim', () => {
     expect(readdirSync(old.path)).toEqual([`${successor}-name`]);
   });
 
+  it("tells who keeps it, and by that reads as nobody's to whoever does not know the keeper", () => {
+    const claims = openUidClaims(directory);
+    const cell = newCellId();
+    const kept = claims.claim(cell, mark, 'engine-1');
+    expect(claims.list()).toMatchObject([
+      { path: kept.path, text: kept.name, name: undefined, kept: { keeper: 'engine-1', name: { cell, ...mark } } },
+    ]);
+    claims.release(kept);
+    const plain = claims.claim(cell, mark);
+    expect(claims.list()).toMatchObject([{ text: plain.name, name: { cell }, kept: undefined }]);
+    claims.release(plain);
+    expect(readdirSync(home)).toEqual([]);
+  });
+
   it('is refused when every number is taken, and given when one is free', () => {
     const claims = openUidClaims(directory, 4);
     const taken = Array.from({ length: 4 }, () => claims.claim(newCellId(), mark));

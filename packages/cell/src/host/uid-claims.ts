@@ -19,6 +19,8 @@ export interface UidClaim {
   rootId: number;
   /** Host uid and gid of the cell's process. */
   cellId: number;
+  /** The number itself, from 0, for engines that have ids of their own to give. */
+  slot: number;
   readonly path: string;
   /** The owned name that the claim holds. */
   readonly name: string;
@@ -30,7 +32,9 @@ export interface FoundClaim {
   uids: [number, number] | undefined;
   /** The name as it stands, and as it reads where it is one of ours. */
   text: string;
+  /** Undefined where a keeper has a say in it, too. */
   name: OwnedName | undefined;
+  kept: { keeper: string; name: OwnedName } | undefined;
 }
 
 /**
@@ -40,8 +44,12 @@ export interface FoundClaim {
  * claim of a cell that got the number meanwhile.
  */
 export interface UidClaims {
-  /** @throws GloveboxError `UID_RANGE_EXHAUSTED`, `HOST_UNSUPPORTED`, `DISK_FULL`. */
-  claim(cell: CellId, mark: OwnerMark): UidClaim;
+  /**
+   * @param keeper for a cell that may outlive its owner, with ids that no process of this host may show: who must be
+   *   asked whether it is gone. Only whoever knows that keeper may release the claim of a dead owner.
+   * @throws GloveboxError `UID_RANGE_EXHAUSTED`, `HOST_UNSUPPORTED`, `DISK_FULL`.
+   */
+  claim(cell: CellId, mark: OwnerMark, keeper?: string): UidClaim;
   /** Only after the cell is confirmed dead. A claim that is gone already is no error. */
   release(claim: { path: string; name: string }): void;
   /** Every claim on this host. A `name` that is undefined is never taken over. */
@@ -59,15 +67,16 @@ export interface UidClaims {
  */
 export function openUidClaims(directory: string, cells: number = uidRange.cells): UidClaims {
   return {
-    claim(cell, mark) {
-      const name = formatOwnedName(cell, mark);
+    claim(cell, mark, keeper) {
+      const owned = formatOwnedName(cell, mark);
+      const name = keeper === undefined ? owned : `${keeper}${keeperEnd}${owned}`;
       const aside = makeAside(directory, name);
       try {
         const start = Math.floor(Math.random() * cells);
         for (let tried = 0; tried < cells; tried++) {
           const slot = (start + tried) % cells;
           const path = join(directory, String(slot));
-          if (moveInto(aside, path)) return { path, name, rootId: firstUid(slot), cellId: firstUid(slot) + 1 };
+          if (moveInto(aside, path)) return { path, name, slot, rootId: firstUid(slot), cellId: firstUid(slot) + 1 };
         }
       } catch (thrown) {
         remove(aside, name);
@@ -88,7 +97,7 @@ export function openUidClaims(directory: string, cells: number = uidRange.cells)
         const path = join(directory, fileName);
         const slot = /^\d{1,5}$/.test(fileName) ? Number(fileName) : Number.NaN;
         const uids: FoundClaim['uids'] = slot < cells ? [firstUid(slot), firstUid(slot) + 1] : undefined;
-        return readEntries(path).map((text) => ({ path, uids, text, name: parseOwnedName(text) }));
+        return readEntries(path).map((text) => ({ path, uids, text, ...readName(text) }));
       });
     },
 
@@ -97,6 +106,16 @@ export function openUidClaims(directory: string, cells: number = uidRange.cells)
       rmdirIfEmpty(directory);
     },
   };
+}
+
+/** No owned name has it. */
+const keeperEnd = '@';
+
+function readName(text: string): Pick<FoundClaim, 'name' | 'kept'> {
+  const at = text.indexOf(keeperEnd);
+  if (at < 0) return { name: parseOwnedName(text), kept: undefined };
+  const name = parseOwnedName(text.slice(at + 1));
+  return { name: undefined, kept: name === undefined ? undefined : { keeper: text.slice(0, at), name } };
 }
 
 const firstUid = (slot: number): number => uidRange.first + 2 * slot;

@@ -1,0 +1,97 @@
+import type { Socket } from 'node:net';
+import { Duplex, Readable, type Writable } from 'node:stream';
+import { builderStreams, joinStreams } from '@glovebox/cell';
+import type { CellRole } from '@glovebox/contract';
+import type { EngineApi } from './engine-api.ts';
+import { FrameReader, type frameStreams } from './frames.ts';
+
+/**
+ * The raw connections to a container that has not started yet. Each output has one of its own: an engine stops reading
+ * that output of the container when its connection is full, and no other. So a reader that stops blocks the cell where it
+ * writes that output, nothing grows on the host, and the channel goes on whatever becomes of the error stream.
+ */
+export interface Attached {
+  input: Socket;
+  error: Socket;
+}
+
+/** @throws GloveboxError as the engine's API does; nothing is left open then. */
+export async function attachTo(api: EngineApi, id: string, role: CellRole): Promise<Attached> {
+  const [input, error] = await Promise.allSettled([
+    api.attach(id, role === 'probe' ? ['stdout'] : ['stdin', 'stdout']),
+    api.attach(id, ['stderr']),
+  ]);
+  if (input.status === 'fulfilled' && error.status === 'fulfilled') return { input: input.value, error: error.value };
+  for (const settled of [input, error]) if (settled.status === 'fulfilled') settled.value.destroy();
+  throw (input.status === 'rejected' ? input : (error as PromiseRejectedResult)).reason;
+}
+
+export function detach({ input, error }: Attached): void {
+  for (const socket of [input, error]) socket.on('error', () => undefined).destroy();
+}
+
+export interface CellStreams {
+  channel: Duplex;
+  stdout: Readable;
+  stderr: Readable;
+  stdin: Writable | null;
+}
+
+/**
+ * @param onBroken called when a connection fails while the cell may still run. That it ends is no failure: a cell may close
+ *   its outputs.
+ */
+export function streamsOf(
+  { input, error }: Attached,
+  role: CellRole,
+  marker: string,
+  onBroken: (thrown: unknown) => void,
+): CellStreams {
+  const stdout = framesOf(input, 'stdout', onBroken);
+  const stderr = framesOf(error, 'stderr', onBroken);
+  switch (role) {
+    case 'probe':
+      return { channel: endedWith(input), stdout, stderr, stdin: null };
+    case 'run':
+    case 'tests':
+      return { channel: joinStreams(input, stdout), stdout: nothing(), stderr, stdin: null };
+    case 'bundle':
+      return { ...builderStreams(input, stdout, Buffer.from(marker)), stderr };
+    case 'types': {
+      const streams = builderStreams(input, stdout, Buffer.from(marker));
+      streams.stdin.end();
+      return { ...streams, stderr, stdin: null };
+    }
+  }
+}
+
+/** What is lost of a connection ends its stream: a broken one is told by how the cell ends, and not by an error of each stream. */
+function framesOf(socket: Socket, stream: keyof typeof frameStreams, onBroken: (thrown: unknown) => void): FrameReader {
+  const reader = new FrameReader(stream);
+  socket.on('error', (thrown) => {
+    onBroken(thrown);
+    reader.end();
+  });
+  socket.on('close', () => reader.end());
+  reader.on('error', (thrown) => {
+    onBroken(thrown);
+    socket.destroy();
+  });
+  // What nobody takes any more is let go, so that the container does not wait for it.
+  reader.on('close', () => socket.resume());
+  socket.pipe(reader);
+  return reader;
+}
+
+function nothing(): Readable {
+  const empty = new Readable({ read: () => undefined });
+  empty.push(null);
+  return empty;
+}
+
+/** No channel at all: it ends when the cell does. */
+function endedWith(socket: Socket): Duplex {
+  const channel = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() });
+  socket.on('close', () => channel.push(null));
+  return channel;
+}

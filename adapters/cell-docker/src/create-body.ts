@@ -1,0 +1,219 @@
+import { cellCommand, cellEnvironment, cellPaths, compileSeccomp, type SyscallArch, seccompOf } from '@glovebox/cell';
+import type { CellPlan } from '@glovebox/contract';
+
+/** The part of an engine's words for a new container that cells use. Names are the API's. */
+export interface CreateBody {
+  Image: string;
+  User: string;
+  Hostname: string;
+  Env: string[];
+  Entrypoint: string[];
+  Cmd: string[];
+  WorkingDir: string;
+  Labels: Record<string, string>;
+  NetworkDisabled: boolean;
+  Healthcheck: { Test: string[] };
+  Tty: boolean;
+  OpenStdin: boolean;
+  StdinOnce: boolean;
+  AttachStdin: boolean;
+  AttachStdout: boolean;
+  AttachStderr: boolean;
+  HostConfig: HostConfig;
+}
+
+export interface HostConfig {
+  Runtime?: string;
+  NetworkMode: string;
+  ReadonlyRootfs: boolean;
+  Privileged: boolean;
+  CapDrop: string[];
+  SecurityOpt: string[];
+  Memory: number;
+  MemorySwap: number;
+  NanoCpus: number;
+  PidsLimit: number;
+  IpcMode: string;
+  CgroupnsMode: string;
+  LogConfig: { Type: string; Config: Record<string, string> };
+  OomScoreAdj: number;
+  RestartPolicy: { Name: string; MaximumRetryCount: number };
+  Tmpfs: Record<string, string>;
+  Ulimits: { Name: string; Soft: number; Hard: number }[];
+  MaskedPaths: string[];
+  ReadonlyPaths: string[];
+}
+
+export interface BodyInputs {
+  plan: CellPlan;
+  /** Container uid and gid of the cell. */
+  uid: number;
+  labels: Record<string, string>;
+  arch: SyscallArch;
+  /** Ends what a builder cell says on its channel; see ChannelWiring. */
+  marker: string;
+  /** As registered at the engine; its own default where it is left out. */
+  runtime?: string;
+  /** The system-call list as text. */
+  seccomp: string;
+  /** Whether a tmpfs takes a number of files. */
+  limitsFiles: boolean;
+}
+
+/** The system-call list of a plan, as text. */
+export const seccompText = (plan: CellPlan, arch: SyscallArch): string =>
+  JSON.stringify(compileSeccomp(arch, seccompOf(plan.role)));
+
+/** Above everything that matters: where the whole host is short of memory, cells go first. */
+const cellOomScoreAdj = 500;
+
+/** Parts of /proc that tell of the host or reach it. An engine cannot be told to show processes alone. */
+const maskedProcPaths = [
+  '/proc/acpi',
+  '/proc/asound',
+  '/proc/bus',
+  '/proc/cmdline',
+  '/proc/config.gz',
+  '/proc/cpuinfo',
+  '/proc/diskstats',
+  '/proc/driver',
+  '/proc/fs',
+  '/proc/interrupts',
+  '/proc/iomem',
+  '/proc/ioports',
+  '/proc/irq',
+  '/proc/kallsyms',
+  '/proc/kcore',
+  '/proc/key-users',
+  '/proc/keys',
+  '/proc/kmsg',
+  '/proc/kpagecount',
+  '/proc/kpageflags',
+  '/proc/latency_stats',
+  '/proc/locks',
+  '/proc/meminfo',
+  '/proc/modules',
+  '/proc/partitions',
+  '/proc/sched_debug',
+  '/proc/schedstat',
+  '/proc/scsi',
+  '/proc/slabinfo',
+  '/proc/softirqs',
+  '/proc/swaps',
+  '/proc/sysrq-trigger',
+  '/proc/timer_list',
+  '/proc/timer_stats',
+  '/proc/vmallocinfo',
+  '/proc/zoneinfo',
+];
+
+/** What an engine mounts or makes unasked. An empty directory or the null device is mounted over each. */
+export const maskedPaths = [
+  '/sys',
+  '/dev/console',
+  '/dev/mqueue',
+  '/dev/ptmx',
+  '/dev/pts',
+  '/dev/shm',
+  '/dev/tty',
+  // A file of the engine's own directory, whatever the container's network is.
+  '/etc/hostname',
+];
+
+/** They are the host's own: on a mount that can be written anybody may set the times of one, for all to see. */
+const readonlyDevices = ['/dev/full', '/dev/null', '/dev/random', '/dev/tty', '/dev/urandom', '/dev/zero'];
+
+/** Where processor time is given in the API. */
+export const nanoCpus = (cpu: number): number => Math.round(cpu * 1e9);
+
+/**
+ * Cores from the boot on. To change them later takes an engine about as long as to start a small program, so a cell that
+ * gets one core or more has its own share from the beginning; one that gets less would boot as much slower.
+ */
+export const initialCpu = ({ limits }: CellPlan): number =>
+  limits.cpu >= 1 ? limits.cpu : Math.max(limits.cpu, Math.min(1, limits.bootCpu));
+
+/**
+ * The one translation of a plan into an engine's words. Nothing here is taken from a package, a manifest or the environment:
+ * a cell's command, environment, mounts and devices are the same for every node.
+ */
+export function makeCreateBody(inputs: BodyInputs): CreateBody {
+  const { plan, uid } = inputs;
+  const { limits } = plan;
+  const speaks = plan.role !== 'probe';
+  return {
+    Image: plan.image,
+    User: `${uid}:${uid}`,
+    Hostname: 'cell',
+    // A name without a value takes the variable away: an engine adds HOSTNAME by itself.
+    Env: [...Object.entries(cellEnvironment).map(([name, value]) => `${name}=${value}`), 'HOSTNAME'],
+    Entrypoint: [],
+    Cmd: cellCommand(plan, { kind: 'stdio', marker: inputs.marker }),
+    // Fixed, so that a descriptor that a runtime leaks cannot become the working directory (CVE-2024-21626).
+    WorkingDir: '/',
+    Labels: inputs.labels,
+    NetworkDisabled: true,
+    Healthcheck: { Test: ['NONE'] },
+    Tty: false,
+    OpenStdin: speaks,
+    // Nobody else can become the host of a cell, and one whose host is gone hears the end.
+    StdinOnce: speaks,
+    AttachStdin: speaks,
+    AttachStdout: true,
+    AttachStderr: true,
+    HostConfig: {
+      ...(inputs.runtime === undefined ? {} : { Runtime: inputs.runtime }),
+      NetworkMode: 'none',
+      ReadonlyRootfs: true,
+      Privileged: false,
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges', `seccomp=${inputs.seccomp}`],
+      Memory: limits.memoryBytes,
+      // Memory and swap together: no swap.
+      MemorySwap: limits.memoryBytes,
+      NanoCpus: nanoCpus(initialCpu(plan)),
+      PidsLimit: limits.pids,
+      IpcMode: 'none',
+      CgroupnsMode: 'private',
+      LogConfig: { Type: 'none', Config: {} },
+      OomScoreAdj: cellOomScoreAdj,
+      RestartPolicy: { Name: 'no', MaximumRetryCount: 0 },
+      Tmpfs: { [cellPaths.scratch]: tmpfsOptions(inputs) },
+      Ulimits: makeUlimits(plan),
+      MaskedPaths: [...maskedProcPaths, ...maskedPaths],
+      ReadonlyPaths: ['/proc/sys', ...readonlyDevices],
+    },
+  };
+}
+
+function tmpfsOptions({ plan: { limits }, uid, limitsFiles }: BodyInputs): string {
+  return [
+    ...['rw', 'noexec', 'nosuid', 'nodev', `size=${limits.scratchBytes}`],
+    // The directory itself is one of its inodes.
+    ...(limitsFiles ? [`nr_inodes=${limits.scratchInodes + 1}`] : []),
+    ...['mode=0700', `uid=${uid}`, `gid=${uid}`],
+  ].join(',');
+}
+
+/**
+ * Soft and hard alike. Processor time is the backstop for a driver that can no longer kill: more than all cores for all
+ * of the lifetime. NPROC stands above the pids limit, so that it is the cgroup that refuses and counts.
+ */
+function makeUlimits({ limits }: CellPlan): HostConfig['Ulimits'] {
+  const cores = Math.max(limits.cpu, limits.bootCpu);
+  const values: Record<string, number> = {
+    core: 0,
+    cpu: Math.ceil((limits.lifetimeMs / 1000) * cores) + 1,
+    // No file is larger than the one place where files can be written; a page more, so that ENOSPC comes first.
+    fsize: limits.scratchBytes + 4096,
+    memlock: 65_536,
+    msgqueue: 0,
+    nice: 0,
+    nofile: limits.openFiles,
+    nproc: limits.pids + 64,
+    rtprio: 0,
+    sigpending: 256,
+    stack: 8 * 1024 * 1024,
+  };
+  return Object.entries(values).map(([Name, value]) => ({ Name, Soft: value, Hard: value }));
+}

@@ -1,0 +1,76 @@
+import { type Cell, type CellDriver, checkPlan } from '@glovebox/cell';
+import { type OwnedName, openUidClaims, readOwnMark } from '@glovebox/cell/host';
+import type { CellId, CellPlan } from '@glovebox/contract';
+import { type BootContext, bootCell } from './boot.ts';
+import { createEngineApi } from './engine-api.ts';
+import { createEngineClient } from './engine-client.ts';
+import type { EngineFacts } from './engine-facts.ts';
+import { createTestedEngine } from './engines.ts';
+import { readGauges } from './gauges.ts';
+import { createEngineImages } from './image.ts';
+import { inspectEngine } from './inspect.ts';
+import { type DockerDriverOptions, driverName, resolveOptions } from './options.ts';
+import { sweepEngine } from './sweep.ts';
+
+/**
+ * The driver that has a container engine make cells, by its API alone: Docker from 20.10 on, or Podman's socket.
+ *
+ * A cell may outlive this process, and is swept then. What it says is no longer heard, and its channel ends with us.
+ *
+ * @throws GloveboxError `ENGINE_UNREACHABLE` for an address that cannot be one.
+ */
+export function createDockerDriver(given: DockerDriverOptions): CellDriver {
+  const options = resolveOptions(given);
+  const mark = readOwnMark(options.instance);
+  const claims = openUidClaims(options.claimsDirectory);
+  const deadlines = { callMs: options.callDeadlineMs, loadMs: options.loadDeadlineMs };
+  const api = createEngineApi(createEngineClient(options.engine), deadlines, options.runDirectory);
+  const images = createEngineImages(api, options.archiveOf);
+  /** Cells of ours of which a trace could not be removed: the only own ones that a sweep may touch. */
+  const lost = new Set<CellId>();
+
+  const contextFor = (facts: EngineFacts): BootContext => ({
+    options,
+    api,
+    images,
+    facts,
+    mark,
+    claims,
+    onLost: (id) => lost.add(id),
+  });
+  const engine = createTestedEngine(options, api, contextFor);
+
+  const isOwn = (name: OwnedName): boolean =>
+    name.owner.pid === mark.owner.pid &&
+    name.owner.startTicks === mark.owner.startTicks &&
+    name.owner.bootId === mark.owner.bootId &&
+    name.owner.instance === mark.owner.instance &&
+    name.pidNamespace === mark.pidNamespace;
+
+  return {
+    name: driverName,
+
+    async boot(unsafePlan: CellPlan, unsafeId: CellId): Promise<Cell> {
+      const plan = checkPlan(unsafePlan, unsafeId);
+      const facts = await engine.admit(plan);
+      return bootCell(contextFor(facts), plan, unsafeId);
+    },
+
+    inspect: (image, cellClass = 'ns') => inspectEngine({ options, api, engine, contextFor }, image, cellClass),
+
+    async sweep() {
+      const facts = await engine.read();
+      return sweepEngine({
+        api,
+        claims,
+        mark,
+        keeper: facts.keeper,
+        giveUpMs: options.giveUpMs,
+        isOwn,
+        isLost: ({ cell }) => lost.has(cell),
+      });
+    },
+
+    gauges: () => readGauges({ api, claims, instance: options.instance }),
+  };
+}

@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import type { SyscallArch } from '@glovebox/cell';
+import { type CellClass, GloveboxError } from '@glovebox/contract';
+import type { EngineApi } from './engine-api.ts';
+import { type EngineKind, engineKindOf } from './engine-kind.ts';
+import type { EngineInfo, EngineVersion } from './engine-schemas.ts';
+
+/** One engine with one of its runtimes, as it says of itself. */
+export interface EngineFacts {
+  kind: EngineKind;
+  version: EngineVersion;
+  info: EngineInfo;
+  arch: SyscallArch;
+  /** Name of the runtime as the engine knows it. */
+  runtime: string;
+  class: CellClass;
+  /** Whether the number of files in a tmpfs can be bounded. A kernel in user space knows of no such bound. */
+  limitsFiles: boolean;
+  /** Whether ids of containers are mapped to others of the host, by the daemon and for all alike. */
+  remapsIds: boolean;
+  /** Stands for everything that a test of this engine depends on. Another engine, version or runtime has another. */
+  fingerprint: string;
+  /** Who must be asked whether a container of this engine is gone; see UidClaims. */
+  keeper: string;
+}
+
+/** @throws GloveboxError `ENGINE_UNREACHABLE`, `ENGINE_REFUSED`, `HOST_UNSUPPORTED`. */
+export async function readEngineFacts(api: EngineApi, chosenRuntime: string | undefined): Promise<EngineFacts> {
+  const [version, info] = await Promise.all([api.version(), api.info()]);
+  const kind = engineKindOf(version.Components ?? []);
+  const runtime = chosenRuntime ?? info.DefaultRuntime;
+  const known = info.Runtimes ?? {};
+  if (known[runtime] === undefined) {
+    throw new GloveboxError('ENGINE_REFUSED', {
+      message: `The container engine knows no runtime named ${runtime}.`,
+      hint: `Choose one of ${Object.keys(known).sort().join(', ')}, or tell the engine of it.`,
+    });
+  }
+  const cellClass = classOf(runtime, known[runtime]?.path);
+  return {
+    kind,
+    version,
+    info,
+    arch: archOf(info.Architecture),
+    runtime,
+    class: cellClass,
+    limitsFiles: cellClass !== 'gvisor',
+    remapsIds: (info.SecurityOptions ?? []).some((option) => option.split(',').includes('name=userns')),
+    fingerprint: JSON.stringify([
+      info.ID,
+      version.Version,
+      version.Components ?? [],
+      runtime,
+      known[runtime],
+      info.SecurityOptions,
+    ]),
+    keeper: `${kind}-${createHash('sha256').update(info.ID).digest('hex').slice(0, 16)}`,
+  };
+}
+
+/** As the kernel names them. */
+function archOf(architecture: string): SyscallArch {
+  if (architecture === 'x86_64' || architecture === 'amd64') return 'x64';
+  if (architecture === 'aarch64' || architecture === 'arm64') return 'arm64';
+  throw new GloveboxError('HOST_UNSUPPORTED', {
+    message: `Cells need x64 or arm64; the container engine's host is ${architecture}.`,
+  });
+}
+
+/** Read off the program where the engine tells its path: a name can be given to any. */
+function classOf(name: string, path: string | undefined): CellClass {
+  const program = (path === undefined || path === '' ? name : path).split('/').at(-1) ?? '';
+  return /^runsc\b/.test(program) ? 'gvisor' : 'ns';
+}
+
+/** For people and receipts, such as `docker 20.10.24, runc 1.1.5`. */
+export function describeVersion({ kind, version, runtime }: EngineFacts): string {
+  const own = (version.Components ?? []).find(({ Name }) => Name.toLowerCase() === runtime);
+  const packaged = own?.Details?.GitCommit;
+  const runtimeVersion =
+    own === undefined ? [] : [`${runtime} ${packaged?.startsWith(own.Version) ? packaged : own.Version}`];
+  return [`${kind} ${version.Version}`, ...runtimeVersion].join(', ');
+}

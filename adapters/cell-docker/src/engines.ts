@@ -1,0 +1,96 @@
+import { type CellClass, type CellPlan, GloveboxError } from '@glovebox/contract';
+import { type BootContext, risksTaken } from './boot.ts';
+import type { EngineApi } from './engine-api.ts';
+import { type EngineFacts, readEngineFacts } from './engine-facts.ts';
+import type { ResolvedOptions } from './options.ts';
+import { testEngine } from './self-test.ts';
+
+/**
+ * The engine at an address, which may be another one at any time: it can be restarted, upgraded, or told of another runtime.
+ */
+export interface TestedEngine {
+  /** As it says of itself now. */
+  read(): Promise<EngineFacts>;
+  /**
+   * Refuse a plan that this engine cannot run as it says, and an engine that does not do what it is told. The latter is
+   * shown by a live cell of the plan's image, once for each engine, version and runtime.
+   *
+   * @throws GloveboxError `CLASS_UNAVAILABLE`, `USERNS_UNAVAILABLE`, `ENGINE_REFUSED`, `ENGINE_UNREACHABLE`, what a boot throws.
+   */
+  admit(plan: CellPlan): Promise<EngineFacts>;
+}
+
+export function createTestedEngine(
+  options: ResolvedOptions,
+  api: EngineApi,
+  contextFor: (facts: EngineFacts) => BootContext,
+): TestedEngine {
+  /** By fingerprint. A failure is not remembered: it may be mended by then. */
+  const tests = new Map<string, Promise<void>>();
+
+  const test = (facts: EngineFacts, image: string): Promise<void> => {
+    const running = tests.get(facts.fingerprint);
+    if (running !== undefined) return running;
+    const started = testEngine(contextFor(facts), image).catch((thrown: unknown) => {
+      tests.delete(facts.fingerprint);
+      throw thrown;
+    });
+    tests.set(facts.fingerprint, started);
+    return started;
+  };
+
+  const read = (): Promise<EngineFacts> => readEngineFacts(api, options.runtime);
+
+  return {
+    read,
+    async admit(plan) {
+      const facts = await read();
+      requireClass(facts, plan.class);
+      requireAccepted(options, facts);
+      requireCounting(facts);
+      // A cell that is made weaker on purpose would fail the test that it is there to fail.
+      if (options.weakenForTest === undefined) await test(facts, plan.image);
+      return facts;
+    },
+  };
+}
+
+export function requireClass(facts: EngineFacts, wanted: CellClass): void {
+  if (facts.class === wanted) return;
+  throw new GloveboxError('CLASS_UNAVAILABLE', {
+    message: `The runtime ${facts.runtime} of the container engine makes cells of class ${facts.class}, not ${wanted}.`,
+  });
+}
+
+function requireAccepted({ acceptedRisks }: ResolvedOptions, facts: EngineFacts): void {
+  const refused = risksTaken(facts).find((risk) => !acceptedRisks.includes(risk));
+  if (refused === undefined) return;
+  if (refused === 'user-namespace-missing') {
+    throw new GloveboxError('USERNS_UNAVAILABLE', {
+      message: 'The container engine runs cells without a user namespace.',
+      hint: 'Turn on userns-remap in the engine, or accept the risk user-namespace-missing.',
+    });
+  }
+  throw new GloveboxError('ENGINE_REFUSED', {
+    message: `The container engine cannot do without the risk ${refused}.`,
+    hint: `Use another engine, or accept the risk ${refused}.`,
+  });
+}
+
+/** Engines say of themselves which limits they would ignore. */
+function requireCounting({ info }: EngineFacts): void {
+  const missing = missingLimits(info);
+  if (missing.length === 0) return;
+  throw new GloveboxError('ENGINE_REFUSED', {
+    message: `The container engine cannot limit cells: it has no ${missing.join(', ')}.`,
+    hint: 'Run the engine as root, or delegate the cgroups of memory, pids and cpu to it.',
+  });
+}
+
+export const missingLimits = (info: EngineFacts['info']): string[] => [
+  ...(info.CgroupDriver === 'none' || info.CgroupDriver === '' ? ['cgroups'] : []),
+  ...(info.MemoryLimit ? [] : ['cgroup-memory']),
+  ...(info.PidsLimit ? [] : ['cgroup-pids']),
+  ...(info.CpuCfsQuota && info.CpuCfsPeriod ? [] : ['cgroup-cpu']),
+  ...((info.SecurityOptions ?? []).some((option) => option.split(',').includes('name=seccomp')) ? [] : ['seccomp']),
+];

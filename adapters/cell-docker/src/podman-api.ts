@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { hostError } from '@glovebox/cell/host';
+import type { CreateBody } from './create-body.ts';
+import type { EngineAnswer, EngineClient } from './engine-client.ts';
+import { cpuQuota, podmanScratch, podmanSpec, seccompOfBody } from './podman-spec.ts';
+
+/** What Podman is asked in words of its own; everything else it understands in Docker's. */
+export interface PodmanApi {
+  /** The container with a volume of the same name, or neither. @returns the engine's answer: 201, or 404 for no such image. */
+  create(name: string, body: CreateBody): Promise<EngineAnswer>;
+  /** What `create` made beside the container, once that is gone. */
+  removeScratch(name: string): Promise<void>;
+  setCpu(id: string, nanoCpus: number): Promise<void>;
+  /** Every volume that carries the label. */
+  listScratch(label: string): Promise<EngineAnswer>;
+}
+
+/** The oldest version that can do all of it; older engines refuse the words of a newer one. */
+export const oldestPodman = '4.3.0';
+
+/** @param runDirectory of this host, where the engine must run too: it takes the system-call list from a file only. */
+export function createPodmanApi(client: EngineClient, callMs: number, runDirectory: string): PodmanApi {
+  const ask = (
+    method: 'GET' | 'POST' | 'DELETE',
+    path: string,
+    answers: readonly number[],
+    more: { json?: unknown; query?: Record<string, string> } = {},
+  ): Promise<EngineAnswer> =>
+    client.call({ method, path: `/v${oldestPodman}/libpod${path}`, answers, deadlineMs: callMs, ...more });
+
+  const removeScratch = async (name: string): Promise<void> =>
+    void (await ask('DELETE', `/volumes/${encodeURIComponent(name)}`, [204, 404]));
+
+  return {
+    async create(name, body) {
+      // Asked first: that an image is missing must not leave a volume.
+      const image = await ask('GET', `/images/${body.Image.replace(/^sha256:/, '')}/exists`, [204, 404]);
+      if (image.status === 404) return image;
+      await ask('POST', '/volumes/create', [201], { json: podmanScratch(body, name) });
+      try {
+        return await withFile(runDirectory, seccompOfBody(body), (path) =>
+          ask('POST', '/containers/create', [201], { json: podmanSpec(body, name, name, path) }),
+        );
+      } catch (thrown) {
+        await removeScratch(name).catch(() => undefined);
+        throw thrown;
+      }
+    },
+
+    removeScratch,
+
+    setCpu: async (id, nanoCpus) =>
+      void (await ask('POST', `/containers/${id}/update`, [201], { json: { cpu: cpuQuota(nanoCpus) } })),
+
+    listScratch: (label) =>
+      ask('GET', '/volumes/json', [200], { query: { filters: JSON.stringify({ label: [label] }) } }),
+  };
+}
+
+/** A text as a file for as long as an action takes. */
+async function withFile<T>(
+  directory: string,
+  text: string | undefined,
+  action: (path: string | undefined) => Promise<T>,
+): Promise<T> {
+  if (text === undefined) return action(undefined);
+  const path = join(directory, `seccomp-${randomBytes(8).toString('hex')}`);
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    writeFileSync(path, text, { mode: 0o600, flag: 'wx' });
+  } catch (thrown) {
+    throw hostError(thrown, 'HOST_UNSUPPORTED', 'Cannot write the system-call list for the container engine');
+  }
+  try {
+    return await action(path);
+  } finally {
+    rmSync(path, { force: true });
+  }
+}
