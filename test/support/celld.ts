@@ -60,7 +60,7 @@ export async function startCelld(options: CelldOptions): Promise<TestCelld> {
     runDirectory,
     said: () => said,
     async end(signal) {
-      child.kill(signal);
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
       const how = await exited;
       if (options.home === undefined) rmSync(home, { recursive: true, force: true });
       return how;
