@@ -4,7 +4,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cell, type CellDriver, type CellEnd, planRunCell } from '@glovebox/cell';
 import { createOciDriver, type OciDriverOptions } from '@glovebox/cell-oci';
-import { type CellPlan, type Digest, type InstanceId, newCellId, newInstanceId } from '@glovebox/contract';
+import {
+  type CellClass,
+  type CellPlan,
+  type Digest,
+  type InstanceId,
+  newCellId,
+  newInstanceId,
+} from '@glovebox/contract';
 import { makeCellRootfs } from './cell-rootfs.ts';
 import { noteInstance } from './instances.ts';
 import { type Residue, readResidue } from './residue.ts';
@@ -57,7 +64,7 @@ export interface CellBench {
   /** Another driver over the same directories. */
   open(options?: Partial<OciDriverOptions>): CellDriver;
   plan(limits?: Partial<CellPlan['limits']>, role?: CellPlan['role']): CellPlan;
-  boot(limits?: Partial<CellPlan['limits']>, driver?: CellDriver): Promise<BenchCell>;
+  boot(limits?: Partial<CellPlan['limits']>, driver?: CellDriver, cellClass?: CellClass): Promise<BenchCell>;
   residue(): Residue;
   /** Kill what a failed test left alive, so that it does not fail the next one too. */
   settle(): Promise<void>;
@@ -97,8 +104,8 @@ export function openCellBench(given: Partial<OciDriverOptions> = {}): CellBench 
     driver,
     open,
     plan,
-    boot: async (limits = {}, by = driver) => {
-      const cell = await by.boot(plan(limits), newCellId());
+    boot: async (limits = {}, by = driver, cellClass = 'ns') => {
+      const cell = await by.boot({ ...plan(limits), class: cellClass }, newCellId());
       booted.push(cell);
       return listenTo(cell);
     },

@@ -1,20 +1,43 @@
+import { randomBytes } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Cell, type CellFacts, cellPaths, planHash } from '@glovebox/cell';
+import { type Cell, type CellFacts, type ChannelWiring, cellPaths, planHash } from '@glovebox/cell';
 import type { UidClaims } from '@glovebox/cell/host';
 import { formatOwnedName, hostError, type OwnerMark } from '@glovebox/cell/host';
 import { type CellId, type CellPlan, GloveboxError } from '@glovebox/contract';
 import { type CellCgroup, cellControllers, createCellCgroup, joinFiles, runtimeCgroupPath } from './cell-cgroup.ts';
-import { cellFolder, makeCellFolder, runtimeCall, writeCellFolder } from './cell-folder.ts';
-import { restrictTo } from './cgroup-hierarchies.ts';
+import { cellFolder, giveBundle, makeCellFolder, runtimeCall, writeCellFolder } from './cell-folder.ts';
+import { type CgroupHierarchies, restrictTo } from './cgroup-hierarchies.ts';
 import { awaitEmpty, dismantle, type Traces } from './dismantle.ts';
-import type { Host } from './host.ts';
-import { chooseMountPoint, type Launched, launch, mountTable, release } from './launch.ts';
-import { makeSpec, type OciSpec } from './oci-spec.ts';
+import { gvisorProfile } from './gvisor-profile.ts';
+import { type Host, risksTaken } from './host.ts';
+import {
+  chooseMountPoint,
+  type Launched,
+  launch,
+  mountTable,
+  namespacedMountTable,
+  reachable,
+  release,
+  type UserNamespace,
+} from './launch.ts';
+import { cellOomScoreAdj, makeSpec, type OciSpec } from './oci-spec.ts';
 import { driverName, isWeakened, type ResolvedOptions } from './options.ts';
 import { propertiesOf, weakenedProperty } from './properties.ts';
 import { superviseCell } from './running-cell.ts';
-import { cgroupShape, runtimeCommand } from './runtime.ts';
+import { toRunscSpec } from './runsc-spec.ts';
+import { cgroupShape, type Runtime, runtimeCommand } from './runtime.ts';
+import { overStdio } from './stdio-wiring.ts';
+
+/** runsc runs as a user of its own, who must be able to reach what he works on. */
+export const bundleOwner = ({ kind }: Runtime): 'us' | 'runtime' => (kind === 'runsc' ? 'runtime' : 'us');
+
+/** Where a cell that was just booted is to be found on the host. */
+export interface BootedCell {
+  hierarchies: CgroupHierarchies;
+  name: string;
+  cellId: number;
+}
 
 export interface BootContext {
   options: ResolvedOptions;
@@ -29,15 +52,21 @@ export interface BootContext {
  * Boot one cell: claim a uid, write the bundle, start the launch chain, make the cgroups while that comes up; then let it
  * go. Whatever fails, nothing is left.
  */
-export async function bootCell(context: BootContext, plan: CellPlan, id: CellId): Promise<Cell> {
+export async function bootCell(
+  context: BootContext,
+  plan: CellPlan,
+  id: CellId,
+  onBooted?: (cell: BootedCell) => void,
+): Promise<Cell> {
   const { options, host, mark, claims } = context;
   const shape = cgroupShape(host.runtime);
   const rootfs = findRootfs(options, plan.image);
-  const mountPoint = chooseMountPoint(host.hybridMountPoint, [rootfs, options.runDirectory]);
+  const sandboxed = host.runtime.kind === 'runsc';
+  const mountPoint = chooseMountPoint(host.hybridMountPoint, [rootfs, options.runDirectory, host.runtime.path]);
   const name = formatOwnedName(id, mark);
-  const folder = cellFolder(options.runDirectory, name);
+  const folder = cellFolder(options.runDirectory, name, bundleOwner(host.runtime));
   // A runtime that makes its own cgroups makes them in every hierarchy.
-  const hierarchies = shape === 'direct' ? restrictTo(host.hierarchies, cellControllers) : host.hierarchies;
+  const hierarchies = shape !== 'nested' ? restrictTo(host.hierarchies, cellControllers) : host.hierarchies;
   const traces: Traces = { hierarchies, name, folder, claims, claim: claims.claim(id, mark) };
   try {
     makeCellFolder(options.runDirectory, folder);
@@ -49,25 +78,33 @@ export async function bootCell(context: BootContext, plan: CellPlan, id: CellId)
 
   let launched: Launched | undefined;
   try {
-    const spec = specFor(context, plan, mountPoint, traces);
+    const marker = randomBytes(16).toString('hex');
+    const wiring: ChannelWiring = sandboxed ? { kind: 'stdio', marker } : { kind: 'socket' };
+    const at = sandboxed ? reachable(mountPoint) : { rootfs: mountPoint, bundle: folder.bundle };
+    const spec = specFor(context, plan, at.rootfs, traces, wiring);
     writeCellFolder(folder, {
       config: JSON.stringify(spec),
-      mountTable: mountTable(rootfs, mountPoint, host.runtime.path),
+      mountTable: sandboxed
+        ? namespacedMountTable(rootfs, folder.bundle, mountPoint)
+        : mountTable(rootfs, mountPoint, host.runtime.path),
     });
+    if (sandboxed) giveBundle(folder, traces.claim.rootId);
     launched = launch({
       tools: host.tools,
       mountTable: folder.mountTable,
       joinFiles: joinFiles(hierarchies, name, shape),
-      runtimeArgv: runtimeCommand(host.runtime, runtimeCall(folder, id)),
-      stdin: plan.role === 'bundle' ? 'pipe' : 'null',
+      runtimeArgv: runtimeCommand(host.runtime, runtimeCall(at.bundle, id)),
+      stdin: plan.role === 'bundle' || (sandboxed && plan.role !== 'probe') ? 'pipe' : 'null',
+      ...(sandboxed ? { userNamespace: sandboxUsers(traces) } : {}),
     });
     const cgroup = createCellCgroup(hierarchies, name, shape, plan.limits);
     await release(launched, options.bootDeadlineMs);
+    onBooted?.({ hierarchies, name, cellId: traces.claim.cellId });
     return superviseCell({
       id,
       plan,
       facts: factsOf(context, plan, spec, cgroup),
-      launched,
+      launched: sandboxed ? overStdio(launched, plan.role, marker) : launched,
       cgroup,
       folder,
       bootDeadlineMs: options.bootDeadlineMs,
@@ -91,7 +128,13 @@ function findRootfs(options: ResolvedOptions, digest: string): string {
   throw new GloveboxError('IMAGE_CORRUPTED', { message: `The image ${digest} has no ${cellPaths.node}.` });
 }
 
-function specFor(context: BootContext, plan: CellPlan, rootPath: string, traces: Traces): OciSpec {
+function specFor(
+  context: BootContext,
+  plan: CellPlan,
+  rootPath: string,
+  traces: Traces,
+  wiring: ChannelWiring,
+): OciSpec {
   const { host, options } = context;
   const cgroupsPath = runtimeCgroupPath(traces.name, cgroupShape(host.runtime));
   const spec = makeSpec({
@@ -100,16 +143,28 @@ function specFor(context: BootContext, plan: CellPlan, rootPath: string, traces:
     ids: traces.claim,
     arch: host.arch,
     procSubset: host.procSubset,
+    wiring,
     ...(cgroupsPath === undefined ? {} : { cgroupsPath }),
     ...(host.apparmorProfile === undefined ? {} : { apparmorProfile: host.apparmorProfile }),
   });
-  return options.weakenForTest === undefined ? spec : options.weakenForTest(spec);
+  const own = host.runtime.kind === 'runsc' ? toRunscSpec(spec) : spec;
+  return options.weakenForTest === undefined ? own : options.weakenForTest(own);
 }
+
+/** The user that runsc gives to a sandbox is the host's `nobody` in number alone: it is the cell's own id. */
+const runscNobody = 65_534;
+
+const sandboxUsers = ({ claim }: Traces): UserNamespace => ({
+  rootId: claim.rootId,
+  userId: claim.cellId,
+  innerId: runscNobody,
+  oomScoreAdj: cellOomScoreAdj,
+});
 
 function factsOf(context: BootContext, plan: CellPlan, spec: OciSpec, cgroup: CellCgroup): CellFacts {
   const { options, host } = context;
   const properties = [
-    ...propertiesOf(spec),
+    ...(host.runtime.kind === 'runsc' ? sandboxProperties(spec) : propertiesOf(spec)),
     ...cgroup.properties,
     'death-with-owner',
     'descriptors-fixed',
@@ -122,9 +177,17 @@ function factsOf(context: BootContext, plan: CellPlan, spec: OciSpec, cgroup: Ce
     runtimeVersion: host.runtime.packageVersion ?? host.runtime.version,
     planHash: planHash(plan),
     properties: properties.sort(),
-    acceptedRisks: [],
+    acceptedRisks: risksTaken(host.runtime).sort(),
   };
 }
+
+/** The launcher makes the user namespace and gives the ids; what runsc keeps to itself or does not do is not claimed. */
+const sandboxProperties = (spec: OciSpec): string[] => [
+  ...propertiesOf(spec).filter((name) => !gvisorProfile.lacks.includes(name)),
+  'kernel-user-space',
+  'namespace-user',
+  'uid-own',
+];
 
 /** A failed boot leaves what a dead cell leaves, in parts. */
 async function undo(context: BootContext, id: CellId, traces: Traces, launched: Launched | undefined): Promise<void> {

@@ -12,8 +12,10 @@ import { type ControlWrite, cpuWrites, deviceWrites, limitWrites, readCounter, s
  * `direct`: the launcher, which becomes the runtime, joins the limited cgroup itself and is counted in it (one task).
  * `nested`: the runtime insists on making cgroups (runc): it sits in `launcher` beside the limited `cell`, in which it
  * makes one of its own without limits.
+ *
+ * `whole`: as `direct`, for a runtime that is the cell's kernel (runsc): all of its processes are limited with the cell.
  */
-export type CgroupShape = 'direct' | 'nested';
+export type CgroupShape = 'direct' | 'nested' | 'whole';
 
 export interface CgroupUse {
   oomKills: number;
@@ -34,8 +36,15 @@ export interface CellCgroup {
 /** The kernel charges memory in batches of at most 64 pages. */
 const chargeBatchBytes = 64 * 4096;
 
-/** The runtime process that waits for the cell stays with it and is counted. */
-const launcherTasks: Record<CgroupShape, number> = { direct: 1, nested: 0 };
+/**
+ * What is counted besides the cell's own tasks. `direct`: the runtime process that waits for the cell. `whole`: a kernel in
+ * user space has a thread of its own and one more that the processor runs for each of the cell's threads, and 33 besides
+ * them were seen with Node.js idle; it grows threads while it waits for the host.
+ */
+function extraTasks(shape: CgroupShape, pids: number): number {
+  if (shape === 'whole') return pids + 64;
+  return shape === 'direct' ? 1 : 0;
+}
 
 /** Those whose limits a cell gets; devices only where version 1 has them. */
 export const cellControllers = ['memory', 'pids', 'cpu', 'devices'] as const;
@@ -89,9 +98,10 @@ function openCellCgroup(
       if (!written) absent.add(write.file);
     }
   };
-  apply(limitWrites(hierarchies, limits, launcherTasks[shape], readSwap()));
+  const extra = extraTasks(shape, limits.pids);
+  apply(limitWrites(hierarchies, limits, extra, readSwap()));
   // A runtime that makes its own cgroup writes its own list of devices, which ours as a parent would make impossible.
-  const devices = shape === 'direct' ? deviceWrites(hierarchies) : [];
+  const devices = shape !== 'nested' ? deviceWrites(hierarchies) : [];
   apply(devices);
 
   const read = (controller: string, fileName: string): string => {
@@ -104,7 +114,7 @@ function openCellCgroup(
   const number = (text: string): number | null => (/^\d+\s*$/.test(text) ? Number(text) : null);
   const first = hierarchies.of('memory')?.version === 1;
   const swapFile = first ? 'memory.memsw.limit_in_bytes' : 'memory.swap.max';
-  const pidsMax = limits.pids + launcherTasks[shape];
+  const pidsMax = limits.pids + extra;
   return {
     properties: [
       'cgroup-cpu',
@@ -124,7 +134,8 @@ function openCellCgroup(
         // The runtime's own cgroup, where version 1 counts the refusals, may be gone: then the peak has to tell.
         pidsLimitHit: hits > 0 || (shape === 'nested' && peakTasks !== null && peakTasks >= pidsMax),
         peakMemoryBytes,
-        peakPids: peakTasks === null ? null : Math.max(0, peakTasks - launcherTasks[shape]),
+        // Of a kernel in user space it cannot be told how many of its threads were the cell's.
+        peakPids: peakTasks === null || shape === 'whole' ? null : Math.max(0, peakTasks - extra),
       };
     },
   };
@@ -177,7 +188,7 @@ function makeDirectories(hierarchy: Hierarchy, name: string, shape: CgroupShape)
       if (errnoOf(thrown) !== 'ENOENT' || attempt === 100) throw thrown;
     }
   }
-  if (shape === 'direct') return;
+  if (shape !== 'nested') return;
   if (hierarchy.version === 2) enableControllers(own, hierarchy);
   mkdirSync(join(own, 'launcher'));
   mkdirSync(join(own, 'cell'));

@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { errnoOf, hostError } from '@glovebox/cell/host';
 import { GloveboxError } from '@glovebox/contract';
@@ -10,6 +10,8 @@ import type { RuntimeCall } from './runtime.ts';
  */
 export interface CellFolder {
   path: string;
+  /** What the runtime reads and writes: all of it, or a directory in it that belongs to the runtime's own user. */
+  bundle: string;
   log: string;
   pidFile: string;
   mountTable: string;
@@ -17,13 +19,19 @@ export interface CellFolder {
 
 export const cellsFolder = (runDirectory: string): string => join(runDirectory, 'cells');
 
-export function cellFolder(runDirectory: string, name: string): CellFolder {
+/** @param owner `runtime`: what the runtime reads and writes lies in a directory apart, which `giveBundle` gives away. */
+export function cellFolder(runDirectory: string, name: string, owner: 'us' | 'runtime' = 'us'): CellFolder {
   const path = join(cellsFolder(runDirectory), name);
-  return { path, log: join(path, 'runtime.log'), pidFile: join(path, 'pid'), mountTable: join(path, 'fstab') };
+  const bundle = owner === 'us' ? path : join(path, 'bundle');
+  return { path, bundle, log: join(bundle, logName), pidFile: join(bundle, pidName), mountTable: join(path, 'fstab') };
 }
 
-export function runtimeCall(folder: CellFolder, id: string): RuntimeCall {
-  return { bundle: folder.path, stateFolder: join(folder.path, 'state'), log: folder.log, pidFile: folder.pidFile, id };
+const logName = 'runtime.log';
+const pidName = 'pid';
+
+/** @param bundle the bundle's path as the runtime sees it. */
+export function runtimeCall(bundle: string, id: string): RuntimeCall {
+  return { bundle, stateFolder: join(bundle, 'state'), log: join(bundle, logName), pidFile: join(bundle, pidName), id };
 }
 
 /**
@@ -54,7 +62,8 @@ function refuseForeign(path: string): void {
 
 /** @param files texts of config.json and of the launcher's mount table. */
 export function writeCellFolder(folder: CellFolder, files: { config: string; mountTable: string }): void {
-  writeFileSync(join(folder.path, 'config.json'), files.config, { mode: 0o600, flag: 'wx' });
+  if (folder.bundle !== folder.path) mkdirSync(folder.bundle, { mode: 0o700 });
+  writeFileSync(join(folder.bundle, 'config.json'), files.config, { mode: 0o600, flag: 'wx' });
   writeFileSync(folder.mountTable, files.mountTable, { mode: 0o600, flag: 'wx' });
 }
 
@@ -70,6 +79,11 @@ export function listCellFolders(runDirectory: string): string[] {
     if (errnoOf(thrown) === 'ENOENT') return [];
     throw hostError(thrown, 'DATA_DIR_UNUSABLE', 'Cannot read the directory of cells');
   }
+}
+
+/** Let a runtime that is no root of the host have its bundle. Nobody of that id lives yet. */
+export function giveBundle(folder: CellFolder, id: number): void {
+  for (const path of [join(folder.bundle, 'config.json'), folder.bundle]) chownSync(path, id, id);
 }
 
 /** Links in it are removed, not followed. */

@@ -7,8 +7,8 @@ import {
   type SweepReport,
 } from '@glovebox/cell';
 import { formatOwnedName, type OwnedName, openUidClaims, readOwnMark } from '@glovebox/cell/host';
-import { type CellClass, type CellId, type CellPlan, GloveboxError } from '@glovebox/contract';
-import { type BootContext, bootCell } from './boot.ts';
+import type { CellClass, CellId, CellPlan } from '@glovebox/contract';
+import { type BootContext, type BootedCell, bootCell, bundleOwner } from './boot.ts';
 import { createBootTurns, whenMade } from './boot-turns.ts';
 import { cellFolder } from './cell-folder.ts';
 import { readHierarchies } from './cgroup-hierarchies.ts';
@@ -30,14 +30,17 @@ export function createOciDriver(given: OciDriverOptions): CellDriver {
   /** Cells of ours of which a trace could not be removed: the only own ones that a sweep may touch. */
   const lost = new Set<CellId>();
   const turns = createBootTurns(options.bootsAtOnce);
-  let host: Promise<Host> | undefined;
+  const hosts = new Map<CellClass, Promise<Host>>();
 
-  const findHost = (): Promise<Host> => {
-    host ??= readHost(options).catch((thrown: unknown) => {
-      host = undefined;
+  const findHost = (cellClass: CellClass): Promise<Host> => {
+    const known = hosts.get(cellClass);
+    if (known !== undefined) return known;
+    const finding = readHost(options, cellClass).catch((thrown: unknown) => {
+      hosts.delete(cellClass);
       throw thrown;
     });
-    return host;
+    hosts.set(cellClass, finding);
+    return finding;
   };
 
   const isOwn = (name: OwnedName): boolean =>
@@ -47,18 +50,27 @@ export function createOciDriver(given: OciDriverOptions): CellDriver {
     name.owner.instance === mark.owner.instance &&
     name.pidNamespace === mark.pidNamespace;
 
-  const boot = async (unsafePlan: CellPlan, unsafeId: CellId): Promise<Cell> => {
+  const boot = async (unsafePlan: CellPlan, unsafeId: CellId, onBooted?: (cell: BootedCell) => void): Promise<Cell> => {
     const plan = checkPlan(unsafePlan, unsafeId);
-    if (plan.class !== 'ns') throw new GloveboxError('CLASS_UNAVAILABLE');
     requirePlatform();
     requireRoot();
     // It can be turned off while we run, and the runtime's word for it would be vague.
     requireUserNamespaces();
-    const context: BootContext = { options, host: await findHost(), mark, claims, onLost: (id) => lost.add(id) };
-    const { pidFile } = cellFolder(options.runDirectory, formatOwnedName(unsafeId, mark));
+    const context: BootContext = {
+      options,
+      host: await findHost(plan.class),
+      mark,
+      claims,
+      onLost: (id) => lost.add(id),
+    };
+    const { pidFile } = cellFolder(
+      options.runDirectory,
+      formatOwnedName(unsafeId, mark),
+      bundleOwner(context.host.runtime),
+    );
     const end = await turns.begin();
     try {
-      const cell = await bootCell(context, plan, unsafeId);
+      const cell = await bootCell(context, plan, unsafeId, onBooted);
       void whenMade(cell, pidFile).then(end);
       return cell;
     } catch (thrown) {
@@ -69,7 +81,7 @@ export function createOciDriver(given: OciDriverOptions): CellDriver {
 
   return {
     name: driverName,
-    boot,
+    boot: (plan, id) => boot(plan, id),
     inspect: (image?: string, cellClass: CellClass = 'ns'): Promise<HostReport> =>
       inspectHost({ options, boot }, image, cellClass),
     sweep: (): Promise<SweepReport> => {

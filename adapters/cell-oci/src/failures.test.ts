@@ -52,7 +52,7 @@ describe('a boot is refused', () => {
     ['is something else', fakeRuntime('other', 'echo something 1.0'), 'RUNTIME_BROKEN'],
     ['is not there', join(scratch, 'none'), 'RUNTIME_BROKEN'],
     ['is below a known floor', fakeRuntime('old-runc', "echo 'runc version 1.1.4'"), 'HOST_UNSUPPORTED'],
-    ['is below the other floor', fakeRuntime('old-crun', "echo 'crun version 1.4.3'"), 'HOST_UNSUPPORTED'],
+    ['does not tell its version', fakeRuntime('untold-runc', "echo 'runc version unknown'"), 'HOST_UNSUPPORTED'],
   ])('when the runtime %s', async (_, runtime, code) => {
     await expect(bootWith(runtime)).rejects.toMatchObject({ code });
   });
@@ -341,6 +341,7 @@ it('reports a host on which the probe does not come up as not usable, and no pro
       'death-with-owner',
       'cgroups',
       'runtime',
+      'runtime-floor',
       'proc-subset',
       'disk',
     ];

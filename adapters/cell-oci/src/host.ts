@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { release as kernelRelease } from 'node:os';
 import type { SyscallArch } from '@glovebox/cell';
-import { GloveboxError } from '@glovebox/contract';
+import { isBelow } from '@glovebox/cell/host';
+import { type AcceptableRisk, type CellClass, GloveboxError } from '@glovebox/contract';
 import { type CgroupHierarchies, hybridMountPoint, readHierarchies } from './cgroup-hierarchies.ts';
 import { findLaunchTools, type LaunchTools } from './launch.ts';
 import type { ResolvedOptions } from './options.ts';
-import { findRuntime, isBelow, type Runtime } from './runtime.ts';
+import { findRuntime, holesRefusal, type Runtime } from './runtime.ts';
 
-/** What a boot needs to know of the host. Found once by a driver; a failure is not remembered. */
+/** What a boot needs to know of the host. Found once by a driver for each class; a failure is not remembered. */
 export interface Host {
   arch: SyscallArch;
   runtime: Runtime;
@@ -18,13 +19,16 @@ export interface Host {
   apparmorProfile: string | undefined;
 }
 
-export async function readHost(options: ResolvedOptions): Promise<Host> {
+/** @throws GloveboxError as findRuntime does, and `HOST_UNSUPPORTED` where a runtime has a hole that nobody accepted. */
+export async function readHost(options: ResolvedOptions, cellClass: CellClass): Promise<Host> {
   requirePlatform();
   requireRoot();
   requireUserNamespaces();
   const tools = findLaunchTools();
   const hierarchies = readHierarchies();
-  const runtime = await findRuntime(options.runtime, options.programDeadlineMs);
+  const runtime = await findRuntime(options.runtime, cellClass, options.programDeadlineMs);
+  const refused = refusalOf(runtime, options.acceptedRisks);
+  if (refused !== undefined) throw refused;
   return {
     arch: process.arch as SyscallArch,
     runtime,
@@ -35,6 +39,26 @@ export async function readHost(options: ResolvedOptions): Promise<Host> {
     apparmorProfile: readApparmor().loaded,
   };
 }
+
+/** The risks that cells on this runtime take. */
+export const risksTaken = ({ kind, verdict }: Runtime): AcceptableRisk[] => [
+  ...(verdict.open.length > 0 ? (['runtime-below-floor'] as const) : []),
+  ...(kind === 'runsc' ? (['scratch-inodes-unlimited'] as const) : []),
+];
+
+/** @returns why no cell boots on this runtime; undefined where every risk of it is accepted. */
+function refusalOf(runtime: Runtime, accepted: readonly AcceptableRisk[]): GloveboxError | undefined {
+  const [refused] = risksTaken(runtime).filter((risk) => !accepted.includes(risk));
+  if (refused === undefined) return undefined;
+  if (refused === 'runtime-below-floor') return holesRefusal(runtime);
+  return new GloveboxError('HOST_UNSUPPORTED', { message: `${scratchInodes.detail}.`, hint: scratchInodes.hint });
+}
+
+/** By themselves many files fill no more than the memory of their own cell, which then ends as short of memory. */
+export const scratchInodes = {
+  detail: 'runsc cannot bound the number of files in the scratch directory',
+  hint: 'Accept the risk scratch-inodes-unlimited, or use class ns.',
+} as const;
 
 export function requirePlatform(): void {
   if (process.platform === 'linux' && (process.arch === 'x64' || process.arch === 'arm64')) return;

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import {
   type Cell,
   caught,
+  type FactOutcome,
   type HostFact,
   type HostReport,
   hostFact,
@@ -15,23 +16,27 @@ import {
   probedFacts,
   unprobedFacts,
 } from '@glovebox/cell';
-import { type CellClass, type CellId, type CellPlan, formatSize } from '@glovebox/contract';
+import { type AcceptableRisk, type CellClass, type CellId, type CellPlan, formatSize } from '@glovebox/contract';
+import type { BootedCell } from './boot.ts';
 import { missingControllers } from './cell-cgroup.ts';
 import { type CgroupHierarchies, readHierarchies } from './cgroup-hierarchies.ts';
+import { gvisorProfile, untoldFacts } from './gvisor-profile.ts';
 import {
   apparmorProfileName,
   kernelHasProcSubset,
   readApparmor,
   readUserNamespaceLimit,
   requirePlatform,
+  scratchInodes,
 } from './host.ts';
 import { findLaunchTools } from './launch.ts';
 import { driverName, type ResolvedOptions } from './options.ts';
-import { findRuntime } from './runtime.ts';
+import { findRuntime, holesRefusal, type Runtime } from './runtime.ts';
+import { witnessSandbox } from './sandbox-witness.ts';
 
 export interface InspectContext {
   options: ResolvedOptions;
-  boot(plan: CellPlan, id: CellId): Promise<Cell>;
+  boot(plan: CellPlan, id: CellId, onBooted?: (cell: BootedCell) => void): Promise<Cell>;
 }
 
 /** A bundle is small; less than this and a run's records will not fit beside it. */
@@ -50,7 +55,7 @@ export async function inspectHost(
     userNamespaceFact(),
     launcherFact(),
     ...cgroupFacts(),
-    await runtimeFact(options),
+    ...(await runtimeFacts(options, cellClass)),
     procFact(),
     apparmorFact(),
     diskFact(options.runDirectory),
@@ -62,11 +67,36 @@ export async function inspectHost(
 
 async function probeFacts({ boot }: InspectContext, image: string, cellClass: CellClass): Promise<HostFact[]> {
   try {
+    if (cellClass === 'gvisor') return await sandboxFacts(boot, image);
     const { facts, results } = await probeCell({ image, class: cellClass, boot, profileOf: () => ownProfile });
     return probedFacts(facts, results);
   } catch (thrown) {
     return [...unprobedFacts(), hostFact('probe-cell', true, caught(thrown))];
   }
+}
+
+/** What a cell on a kernel of its own cannot tell of itself is looked at from the host meanwhile. */
+async function sandboxFacts(boot: InspectContext['boot'], image: string): Promise<HostFact[]> {
+  let witness: Promise<FactOutcome> | undefined;
+  const { facts, results } = await probeCell({
+    image,
+    class: 'gvisor',
+    profileOf: () => gvisorProfile,
+    async boot(plan, id) {
+      let booted: BootedCell | undefined;
+      const cell = await boot(plan, id, (found) => {
+        booted = found;
+      });
+      if (booted !== undefined) witness = witnessSandbox(booted, cell.ended);
+      return cell;
+    },
+  });
+  const confined = (await witness) ?? { state: 'unknown' as const, detail: 'not looked at' };
+  return [
+    ...probedFacts(facts, results),
+    ...untoldFacts().map(([name, outcome]) => hostFact(name, false, outcome)),
+    hostFact('sandbox-confined', true, confined),
+  ];
 }
 
 function platformFact(): HostFact {
@@ -144,14 +174,42 @@ function isWritable(path: string): boolean {
   }
 }
 
-async function runtimeFact(options: ResolvedOptions): Promise<HostFact> {
+async function runtimeFacts(options: ResolvedOptions, cellClass: CellClass): Promise<HostFact[]> {
   try {
-    const { kind, version, packageVersion, path } = await findRuntime(options.runtime, options.programDeadlineMs);
+    const runtime = await findRuntime(options.runtime, cellClass, options.programDeadlineMs);
+    const { kind, version, packageVersion, path, verdict } = runtime;
     const packaged = packageVersion === undefined ? '' : ` (package ${packageVersion})`;
-    return hostFact('runtime', true, inForce(`${kind} ${version}${packaged} at ${path}`));
+    return [
+      hostFact('runtime', true, inForce(`${kind} ${version}${packaged} at ${path}`)),
+      floorFact(runtime, options.acceptedRisks),
+      ...(verdict.removed.length > 0 ? [removedHolesFact(runtime)] : []),
+      ...(kind === 'runsc' ? [scratchInodesFact(options.acceptedRisks)] : []),
+    ];
   } catch (thrown) {
-    return hostFact('runtime', true, caught(thrown));
+    return [hostFact('runtime', true, caught(thrown))];
   }
+}
+
+function floorFact(runtime: Runtime, acceptedRisks: readonly AcceptableRisk[]): HostFact {
+  const risk = 'runtime-below-floor';
+  const outcome =
+    runtime.verdict.open.length === 0
+      ? inForce('no hole is known that a cell could reach')
+      : caught(holesRefusal(runtime));
+  return { ...hostFact('runtime-floor', !acceptedRisks.includes(risk), outcome), risk };
+}
+
+const removedHolesFact = ({ verdict }: Runtime): HostFact =>
+  hostFact('runtime-holes', false, {
+    state: 'degraded',
+    detail: verdict.removed.map(({ id, removedBy }) => `${id}: ${removedBy?.how}`).join('; '),
+    hint: 'Not required; upgrade the runtime all the same.',
+  });
+
+function scratchInodesFact(acceptedRisks: readonly AcceptableRisk[]): HostFact {
+  const risk = 'scratch-inodes-unlimited';
+  const { detail, hint } = scratchInodes;
+  return { ...hostFact('scratch-inodes', !acceptedRisks.includes(risk), missing(detail, hint)), risk };
 }
 
 function procFact(): HostFact {

@@ -46,15 +46,38 @@ function findTool(name: string): string {
 }
 
 /** Arguments: mount, its table, files to join, `--`, the runtime's argv. Nothing is put into the text. */
-const script = [
+const prepare = [
   '"$1" -n -a -T "$2" || exit 81',
   'shift 2',
   `printf R >&${channelFd}`,
   `read -r go <&${channelFd} && [ "$go" = go ] || exit 82`,
   'while [ "$1" != -- ]; do echo 0 >"$1" || exit 83; shift; done',
   'shift',
+].join('\n');
+
+const becomeRuntime = [`printf J >&${channelFd}`, 'exec "$@"'].join('\n');
+
+/**
+ * The same in a user namespace, as its root, for a runtime that would otherwise run as root of the host. Before the
+ * runtime's argv stand nsenter, unshare, sh, the host ids of root and of the one user that the namespace has besides,
+ * that user's number in it, and what the kernel is to prefer it by when memory is short.
+ *
+ * Its ids can be mapped from outside alone, and a process whose ids are not mapped yet loses its rights when it executes
+ * anything. So a process that stops itself holds the namespace until it is mapped and entered.
+ */
+const becomeRuntimeInNamespace = [
+  'nsenter=$1 unshare=$2 sh=$3 root=$4 user=$5 inner=$6',
+  'echo "$7" >/proc/self/oom_score_adj || exit 84',
+  'ulimit -c 0 || exit 84',
+  'shift 7',
+  `"$unshare" --user "$sh" -c 'kill -STOP $$' &`,
+  'while [ /proc/$!/ns/user -ef /proc/$$/ns/user ]; do :; done',
+  `printf '0 %s 1\n%s %s 1\n' "$root" "$inner" "$user" >/proc/$!/uid_map || exit 84`,
+  `printf '0 %s 1\n%s %s 1\n' "$root" "$inner" "$user" >/proc/$!/gid_map || exit 84`,
+  'exec 4</proc/$!/ns/user || exit 84',
+  '{ kill -KILL $!; wait $!; } 2>/dev/null',
   `printf J >&${channelFd}`,
-  'exec "$@"',
+  `exec "$nsenter" --user=/proc/self/fd/4 --setuid 0 --setgid 0 "$sh" -c 'exec "$@" ${channelFd}<&- 4<&-' glovebox-cell "$@"`,
 ].join('\n');
 
 const ready = 'R';
@@ -67,6 +90,16 @@ export interface LaunchRequest {
   joinFiles: readonly string[];
   runtimeArgv: readonly string[];
   stdin: 'null' | 'pipe';
+  /** Where the runtime is to have a user namespace of its own. It then gets nothing but the standard streams. */
+  userNamespace?: UserNamespace;
+}
+
+/** Host ids of root in it and of the one other user, whose number there is `innerId`. */
+export interface UserNamespace {
+  rootId: number;
+  userId: number;
+  innerId: number;
+  oomScoreAdj: number;
 }
 
 export interface Launched {
@@ -84,10 +117,31 @@ export interface Launched {
  * start again, at each boot.
  */
 export function mountTable(rootfs: string, mountPoint: string, runtime: string): string {
-  const line = (source: string, target: string, options: string): string =>
-    `${escapeField(source)} ${escapeField(target)} none bind,${options} 0 0\n`;
-  return line(rootfs, mountPoint, 'ro,nosuid,nodev') + line(runtime, runtime, 'ro');
+  return bindLine(rootfs, mountPoint, 'ro,nosuid,nodev') + bindLine(runtime, runtime, 'ro');
 }
+
+/** Where a runtime in a user namespace of its own finds the image's root and its bundle, below the mount point. */
+export const reachable = (mountPoint: string): { rootfs: string; bundle: string } => ({
+  rootfs: `${mountPoint}/rootfs`,
+  bundle: `${mountPoint}/bundle`,
+});
+
+/**
+ * What a runtime in a user namespace of its own needs: with the rights of nobody on the host it cannot enter our
+ * directories, so the image's root and the bundle are put where anyone could. Flags beyond `ro` would be locked for it,
+ * and it takes those that it does not know of for a failure.
+ */
+export function namespacedMountTable(rootfs: string, bundle: string, mountPoint: string): string {
+  const at = reachable(mountPoint);
+  return (
+    `tmpfs ${escapeField(mountPoint)} tmpfs mode=0755,size=64k,nr_inodes=16 0 0\n` +
+    bindLine(rootfs, at.rootfs, 'ro,x-mount.mkdir=0755') +
+    bindLine(bundle, at.bundle, 'rw,x-mount.mkdir=0755')
+  );
+}
+
+const bindLine = (source: string, target: string, options: string): string =>
+  `${escapeField(source)} ${escapeField(target)} none bind,${options} 0 0\n`;
 
 /** As fstab(5) wants it, byte by byte: whatever is not plain is octal. */
 const escapeField = (path: string): string =>
@@ -104,8 +158,8 @@ export function launch(request: LaunchRequest): Launched {
   const argv = [
     ...['--pdeathsig', 'KILL'],
     ...[tools.unshare, '--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child=KILL', '--mount-proc'],
-    ...[tools.sh, '-c', script, 'glovebox-cell', tools.mount, request.mountTable],
-    ...[...request.joinFiles, '--', ...request.runtimeArgv],
+    ...[tools.sh, '-c', scriptOf(request), 'glovebox-cell', tools.mount, request.mountTable],
+    ...[...request.joinFiles, '--', ...namespaceArguments(request), ...request.runtimeArgv],
   ];
   const [program = '', ...args] = [...plainScheduling(), tools.setpriv, ...argv];
   const child = spawn(program, args, {
@@ -127,6 +181,15 @@ export function launch(request: LaunchRequest): Launched {
   const channel = child.stdio[channelFd] as Duplex;
   for (const stream of child.stdio) stream?.on('error', () => {});
   return { child, channel, stdout: child.stdout as Readable, stderr: child.stderr as Readable, stdin: child.stdin };
+}
+
+const scriptOf = ({ userNamespace }: LaunchRequest): string =>
+  `${prepare}\n${userNamespace === undefined ? becomeRuntime : becomeRuntimeInNamespace}`;
+
+function namespaceArguments({ tools, userNamespace }: LaunchRequest): string[] {
+  if (userNamespace === undefined) return [];
+  const { rootId, userId, innerId, oomScoreAdj } = userNamespace;
+  return [findTool('nsenter'), tools.unshare, tools.sh, ...[rootId, userId, innerId, oomScoreAdj].map(String)];
 }
 
 /** Real-time policies by their numbers in /proc: SCHED_FIFO, SCHED_RR, SCHED_DEADLINE. */
@@ -223,6 +286,7 @@ function readLastWords(stream: Readable): Promise<string> {
 export function launcherError(code: number | null, words: string): GloveboxError {
   const message = (what: string): string => (words === '' ? what : `${what}: ${words}`);
   if (code === 83) return new GloveboxError('CGROUP_UNAVAILABLE', { message: message('Cannot join a cgroup') });
+  if (code === 84) return new GloveboxError('USERNS_UNAVAILABLE', { message: message('Cannot make a user namespace') });
   if (/Operation not permitted|Permission denied/.test(words)) {
     return new GloveboxError('PRIVILEGE_MISSING', { message: message('Cannot make namespaces') });
   }

@@ -1,4 +1,5 @@
 import {
+  type ChannelWiring,
   cellCommand,
   cellEnvironment,
   cellPaths,
@@ -65,6 +66,7 @@ export interface SpecInputs {
   procSubset: boolean;
   cgroupsPath?: string;
   apparmorProfile?: string;
+  wiring?: ChannelWiring;
 }
 
 export const cellHostname = 'cell';
@@ -138,7 +140,7 @@ export function makeSpec(inputs: SpecInputs): OciSpec {
     process: {
       terminal: false,
       user: { uid: cellUid, gid: cellUid, umask: 0o077, additionalGids: [] },
-      args: cellCommand(plan),
+      args: cellCommand(plan, inputs.wiring),
       env: Object.entries(cellEnvironment).map(([name, value]) => `${name}=${value}`),
       // Fixed, so that a descriptor that a runtime leaks cannot become the working directory (CVE-2024-21626).
       cwd: '/',

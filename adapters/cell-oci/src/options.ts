@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { defaultClaimsDirectory } from '@glovebox/cell/host';
-import type { InstanceId } from '@glovebox/contract';
+import type { AcceptableRisk, InstanceId } from '@glovebox/contract';
 import type { OciSpec } from './oci-spec.ts';
 import type { RuntimeChoice } from './runtime.ts';
 
@@ -14,8 +14,10 @@ export interface OciDriverOptions {
   runDirectory: string;
   /** Root directory of an unpacked image. May throw `IMAGE_MISSING`. */
   rootfsOf(digest: string): string;
-  /** crun, else runc, where it is left out. */
+  /** For `ns` crun, else runc, and for `gvisor` runsc, where it is left out or is a runtime of the other class. */
   runtime?: RuntimeChoice;
+  /** What the administrator accepts to go without; cells that do go without it say so in their facts. */
+  acceptedRisks?: readonly AcceptableRisk[];
   /** Where the whole host's uid claims are. Every driver on a host must be given the same. */
   claimsDirectory?: string;
   /** From the start of a boot to the runtime having made the container. */
@@ -31,6 +33,7 @@ export interface OciDriverOptions {
 }
 
 export interface ResolvedOptions extends OciDriverOptions {
+  acceptedRisks: readonly AcceptableRisk[];
   claimsDirectory: string;
   bootDeadlineMs: number;
   programDeadlineMs: number;
@@ -40,6 +43,7 @@ export function resolveOptions(options: OciDriverOptions): ResolvedOptions {
   return {
     ...options,
     runDirectory: resolve(options.runDirectory),
+    acceptedRisks: options.acceptedRisks ?? [],
     claimsDirectory: join(options.claimsDirectory ?? defaultClaimsDirectory),
     bootDeadlineMs: options.bootDeadlineMs ?? 20_000,
     programDeadlineMs: options.programDeadlineMs ?? 5000,

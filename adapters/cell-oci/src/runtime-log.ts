@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { type ErrorCode, GloveboxError } from '@glovebox/contract';
 
 const maxLogBytes = 16 * 1024;
@@ -11,7 +11,8 @@ const maxLogBytes = 16 * 1024;
  */
 export function readRuntimeErrors(path: string): string[] {
   const messages: string[] = [];
-  for (const line of readHead(path).split('\n')) {
+  // runsc writes one entry right after the other.
+  for (const line of readHead(path).replaceAll('}{', '}\n{').split('\n')) {
     try {
       const entry: unknown = JSON.parse(line);
       if (typeof entry !== 'object' || entry === null) continue;
@@ -27,11 +28,13 @@ export function readRuntimeErrors(path: string): string[] {
 function readHead(path: string): string {
   let fd: number;
   try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    // The runtime may be another user, who could have put anything there: nothing of it is waited for.
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch {
     return '';
   }
   try {
+    if (!fstatSync(fd).isFile()) return '';
     const bytes = Buffer.alloc(maxLogBytes);
     return bytes.toString('utf8', 0, readSync(fd, bytes, 0, maxLogBytes, 0));
   } finally {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { runProgram } from './host-program.ts';
 import { chooseMountPoint, launcherError, mountTable } from './launch.ts';
-import { findRuntime, isBelow, runtimeCommand } from './runtime.ts';
+import { findRuntime, runtimeCommand } from './runtime.ts';
 import { readRuntimeErrors, runtimeError } from './runtime-log.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'glovebox-runtime-'));
@@ -17,38 +17,39 @@ function program(name: string, script: string): string {
   return path;
 }
 
-it.each([
-  ['1.8.1', '1.4.4', false],
-  ['1.4.4', '1.4.4', false],
-  ['1.4.3', '1.4.4', true],
-  ['1.10', '1.9.2', false],
-  ['1.1.5+ds1', '1.1.12', true],
-  ['2.0.0-rc1', '1.1.12', false],
-  ['garbage', '1.4.4', true],
-])('takes %s compared with a floor of %s as below: %s', (version, floor, below) => {
-  expect(isBelow(version, floor)).toBe(below);
-});
-
 describe('a runtime', () => {
   it('is known by what it says of itself', async () => {
     const path = program('named-otherwise', "echo 'runc version 1.3.0'; echo 'commit: x'");
-    expect(await findRuntime(path, 2000)).toEqual({ kind: 'runc', path, version: '1.3.0' });
+    const verdict = { open: [], removed: [expect.objectContaining({ id: 'CVE-2025-31133' }), expect.anything()] };
+    expect(await findRuntime(path, 'ns', 2000)).toEqual({ kind: 'runc', path, version: '1.3.0', verdict });
   });
 
   it('below the floor is not mended by the package of another file', async () => {
     const path = program('own-build', "echo 'runc version 1.1.5+ds1'");
-    await expect(findRuntime(path, 2000)).rejects.toMatchObject({ code: 'HOST_UNSUPPORTED' });
+    const open = async (choice: string): Promise<string[]> =>
+      (await findRuntime(choice, 'ns', 5000)).verdict.open.map(({ id }) => id);
+    expect(await open(path)).toEqual(['CVE-2024-21626']);
     // The distribution's own file, with the same version, is.
-    expect((await findRuntime('runc', 5000)).kind).toBe('runc');
+    expect(await open('runc')).toEqual([]);
+  });
+
+  it('is one of the class that is asked for, and no other', async () => {
+    const sandbox = program('sandbox', "echo 'runsc version 0.0~20221219.0'; echo 'spec: 1.0.2-dev'");
+    expect((await findRuntime(sandbox, 'gvisor', 2000)).path).toBe(sandbox);
+    await expect(findRuntime(sandbox, 'ns', 2000)).rejects.toMatchObject({ code: 'CLASS_UNAVAILABLE' });
+    await expect(findRuntime(undefined, 'kvm', 2000)).rejects.toMatchObject({ code: 'CLASS_UNAVAILABLE' });
   });
 
   it('is given one more descriptor and a log of its own', () => {
     const call = { bundle: '/b', stateFolder: '/b/state', log: '/b/log', pidFile: '/b/pid', id: 'x' };
     expect(runtimeCommand({ kind: 'crun', path: '/crun' }, call).join(' ')).toBe(
-      '/crun --cgroup-manager=disabled --root /b/state --log=file:/b/log --log-format=json run --pid-file /b/pid --preserve-fds 1 --bundle /b x',
+      '/crun --cgroup-manager=disabled --log=file:/b/log --root /b/state --log-format=json run --pid-file /b/pid --preserve-fds 1 --bundle /b x',
     );
     expect(runtimeCommand({ kind: 'runc', path: '/runc' }, call).join(' ')).toBe(
-      '/runc --root /b/state --log /b/log --log-format=json run --pid-file /b/pid --preserve-fds 1 --bundle /b x',
+      '/runc --log /b/log --root /b/state --log-format=json run --pid-file /b/pid --preserve-fds 1 --bundle /b x',
+    );
+    expect(runtimeCommand({ kind: 'runsc', path: '/runsc' }, call).join(' ')).toBe(
+      '/runsc --platform=ptrace --network=none --ignore-cgroups --oci-seccomp --file-access=exclusive --log /b/log --root /b/state --log-format=json run --pid-file /b/pid --bundle /b x',
     );
   });
 });

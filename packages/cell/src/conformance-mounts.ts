@@ -27,6 +27,10 @@ function mountsOf(document: ProbeDocument): Mount[] {
 const isBelow = (point: string, directory: string): boolean =>
   point !== directory && point.startsWith(directory === '/' ? '/' : `${directory}/`);
 
+/** A root that is its own parent stands beside nothing. */
+const isSibling = (other: Mount, mount: Mount): boolean =>
+  other !== mount && other.parent === mount.parent && other.id !== other.parent;
+
 /**
  * Mounts that a path leads to. One is hidden when another stands on its root, when one on the same parent stands on a
  * directory above its point, or when its parent is hidden in that last way.
@@ -38,8 +42,7 @@ export function reachableMounts(document: ProbeDocument): Mount[] {
   const mounts = mountsOf(document);
   const byId = new Map(mounts.map((mount) => [mount.id, mount]));
   const isCovered = (mount: Mount, depth = 0): boolean => {
-    if (mounts.some((other) => other !== mount && other.parent === mount.parent && isBelow(mount.point, other.point)))
-      return true;
+    if (mounts.some((other) => isSibling(other, mount) && isBelow(mount.point, other.point))) return true;
     const parent = byId.get(mount.parent);
     // Ids that go round in a circle are no tree, and hide nothing.
     return parent !== undefined && parent !== mount && depth < mounts.length && isCovered(parent, depth + 1);

@@ -93,8 +93,20 @@ const lacking = (mounts: readonly Mount[], flags: readonly string[], point: stri
 const expectSame = (what: string, actual: unknown, expected: unknown): string[] =>
   JSON.stringify(actual) === JSON.stringify(expected) ? [] : [`${what} is ${JSON.stringify(actual)}`];
 
-const status = (document: ProbeDocument, field: string, expected: string): string[] =>
-  expectSame(field, document.status[field] ?? null, expected);
+const status = ({ document, profile }: Seen, field: string, expected: string): string[] =>
+  document.status[field] === undefined && profile.ownKernel?.untold.includes(field)
+    ? []
+    : expectSame(field, document.status[field] ?? null, expected);
+
+/** What a kernel in user space shows of the options that Linux shows. */
+const shown = ({ ownKernel }: CellProfile, options: readonly string[]): readonly string[] =>
+  options.filter((option) => !ownKernel?.untold.includes(option));
+
+/** Attempts that succeeded and reach something. */
+const succeeded = ({ document, profile }: Seen): string[] =>
+  Object.entries(document.attempts)
+    .filter(([name, outcome]) => outcome === 'ok' && !profile.ownKernel?.harmless.includes(name))
+    .map(([name]) => name);
 
 /** Lines `container host size` of a uid or gid map. */
 function mapViolations(name: string, lines: readonly string[] | null): string[] {
@@ -141,6 +153,15 @@ const walkedWhole = ({ tree }: ProbeDocument): string[] =>
   tree.complete ? [] : [`the file tree was walked in part only, ${tree.entries} entries of it`];
 
 const isSocketCall = ({ name }: { name: string }): boolean => name.startsWith('socket');
+
+/** What the system-call probe found against the list. */
+const refusedCalls = ({ calls, plan }: Seen): string[] => [
+  ...(calls.complete ? [] : ['the system-call probe did not end']),
+  ...(calls.survivedForeignGate ? ['a call by the 32-bit gate came back'] : []),
+  ...calls.outcomes
+    .filter((call) => !call.asExpected && !isSocketCall(call) && !extraCalls[plan.role]?.names.includes(call.name))
+    .map((call) => `${call.name} gave ${call.result}`),
+];
 
 const limitOf = (document: ProbeDocument, name: string): string[] =>
   document.limits
@@ -193,41 +214,44 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
     claim: 'runs with ids that no other cell has on the host, and with no supplementary group',
     probe: 'probe-cell',
     weaken: 'host-uid',
-    violations: ({ document, profile }) => [
-      ...expectSame('ids', document.ids, {
-        uid: profile.uid,
-        euid: profile.uid,
-        gid: profile.uid,
-        egid: profile.uid,
-      }),
-      ...(profile.userNamespace === 'own'
-        ? [...mapViolations('uid_map', document.uidMap), ...mapViolations('gid_map', document.gidMap)]
-        : []),
-      ...(profile.userNamespace === 'remapped' && [document.uidMap, document.gidMap].some(mapsHostIds)
-        ? ['its ids are those of the host']
-        : []),
-      // An engine may name the primary group once more.
-      ...(document.status.Groups === String(profile.uid) ? [] : status(document, 'Groups', '')),
-      ...['rewrite uid_map', 'rewrite gid_map'].filter((name) => document.attempts[name] === 'ok'),
-    ],
+    violations: (seen) => {
+      const { document, profile } = seen;
+      return [
+        ...expectSame('ids', document.ids, {
+          uid: profile.uid,
+          euid: profile.uid,
+          gid: profile.uid,
+          egid: profile.uid,
+        }),
+        ...(profile.userNamespace === 'own' && profile.ownKernel === undefined
+          ? [...mapViolations('uid_map', document.uidMap), ...mapViolations('gid_map', document.gidMap)]
+          : []),
+        ...(profile.userNamespace === 'remapped' && [document.uidMap, document.gidMap].some(mapsHostIds)
+          ? ['its ids are those of the host']
+          : []),
+        // An engine may name the primary group once more.
+        ...(document.status.Groups === String(profile.uid) ? [] : status(seen, 'Groups', '')),
+        ...['rewrite uid_map', 'rewrite gid_map'].filter((name) => document.attempts[name] === 'ok'),
+      ];
+    },
   },
   {
     property: 'capabilities-none',
     claim: 'has no capability in any set',
     probe: 'probe-cell',
     weaken: 'capability',
-    violations: ({ document }) =>
-      ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].flatMap((set) => status(document, set, '0000000000000000')),
+    violations: (seen) =>
+      ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].flatMap((set) => status(seen, set, '0000000000000000')),
   },
   {
     property: 'no-new-privileges',
     claim: 'cannot gain a privilege by executing a file',
     probe: 'probe-cell',
     weaken: 'new-privileges',
-    violations: ({ document }) => [
-      ...status(document, 'NoNewPrivs', '1'),
-      ...walkedWhole(document),
-      ...document.tree.privileged.map((path) => `${path} has a setuid or setgid bit`),
+    violations: (seen) => [
+      ...status(seen, 'NoNewPrivs', '1'),
+      ...walkedWhole(seen.document),
+      ...seen.document.tree.privileged.map((path) => `${path} has a setuid or setgid bit`),
     ],
   },
   {
@@ -235,14 +259,7 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
     claim: 'is refused every system call that is not on the list, and by the 32-bit gate all of them',
     probe: 'probe-cell',
     weaken: 'system-call',
-    violations: ({ document, calls, plan }) => [
-      ...status(document, 'Seccomp', '2'),
-      ...(calls.complete ? [] : ['the system-call probe did not end']),
-      ...(calls.survivedForeignGate ? ['a call by the 32-bit gate came back'] : []),
-      ...calls.outcomes
-        .filter((call) => !call.asExpected && !isSocketCall(call) && !extraCalls[plan.role]?.names.includes(call.name))
-        .map((call) => `${call.name} gave ${call.result}`),
-    ],
+    violations: (seen) => [...status(seen, 'Seccomp', '2'), ...refusedCalls(seen)],
   },
   {
     property: 'sockets-unix-only',
@@ -262,11 +279,11 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
     claim: 'can create and change nothing but in its scratch directory',
     probe: 'probe-cell',
     weaken: 'writable-root',
-    violations: ({ document, profile }) => [
-      ...lacking(mountsAt(document, '/'), profile.rootOptions, '/'),
-      ...Object.entries(document.attempts)
-        .filter(([name, outcome]) => !allowedAttempts.has(name) && !name.startsWith('read ') && outcome === 'ok')
-        .map(([name]) => `could ${name}`),
+    violations: (seen) => [
+      ...lacking(mountsAt(seen.document, '/'), seen.profile.rootOptions, '/'),
+      ...succeeded(seen)
+        .filter((name) => !allowedAttempts.has(name) && !name.startsWith('read '))
+        .map((name) => `could ${name}`),
     ],
   },
   {
@@ -280,6 +297,7 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
         .filter(
           ({ point, flags }) =>
             !mountPoints.includes(point) &&
+            !profile.ownKernel?.mountPoints.includes(point) &&
             !(point.startsWith('/proc/') && flags.includes('ro')) &&
             !(profile.masked.includes(point) && isMasked(document, point)),
         )
@@ -298,11 +316,12 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
       ...lacking(mountsAt(document, '/dev'), profile.devOptions, '/dev'),
       // They are the host's own: on a mount that can be written a cell could set their times.
       ...mountPoints
-        .filter((point) => point.startsWith('/dev/'))
+        .filter((point) => point.startsWith('/dev/') && profile.ownKernel === undefined)
         .flatMap((point) => lacking(mountsAt(document, point), ['ro'], point)),
       ...walkedWhole(document),
       ...document.tree.devices
-        .filter((device) => !devices.includes(device) && !profile.masked.some((point) => device === `${point} c 1:3`))
+        .filter((device) => !devices.includes(device) && !profile.ownKernel?.devices.includes(device))
+        .filter((device) => !profile.masked.some((point) => device === `${point} c 1:3`))
         .map((device) => `there is ${device}`),
       ...expectSame('controlling terminal', document.terminal, 0),
       ...expectSame('session', document.session, document.pid),
@@ -314,17 +333,18 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
     claim: 'sees its own processes in /proc and nothing of the host',
     probe: 'probe-cell',
     weaken: 'whole-proc',
-    violations: ({ document }) => {
+    violations: (seen) => {
+      const { document, profile } = seen;
       const mounts = mountsAt(document, '/proc');
       const subset = mounts.length > 0 && mounts.every(({ options }) => options.includes('subset=pid'));
       return [
-        ...lacking(mounts, ['nosuid', 'nodev', 'noexec'], '/proc'),
+        ...lacking(mounts, shown(profile, ['nosuid', 'nodev', 'noexec']), '/proc'),
         ...(subset ? expectSame('/proc', document.proc, ['self', 'thread-self']) : []),
-        ...Object.entries(document.attempts)
-          .filter(([name, outcome]) => name.startsWith('read ') && outcome === 'ok')
-          .filter(([name]) => !allowedAttempts.has(name) && (subset || !maskedReads.has(name)))
-          .filter(([name]) => !isMasked(document, name.slice('read '.length)))
-          .map(([name]) => `could ${name}`),
+        ...succeeded(seen)
+          .filter((name) => name.startsWith('read ') && !allowedAttempts.has(name))
+          .filter((name) => subset || !maskedReads.has(name))
+          .filter((name) => !isMasked(document, name.slice('read '.length)))
+          .map((name) => `could ${name}`),
       ];
     },
   },
@@ -333,15 +353,21 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
     claim: 'has a scratch directory that is limited in bytes and inodes and from which nothing can be executed',
     probe: 'probe-cell',
     weaken: 'executable-scratch',
-    violations: ({ document, plan }) => [
-      ...lacking(mountsAt(document, cellPaths.scratch), ['noexec', 'nosuid', 'nodev'], cellPaths.scratch),
+    violations: ({ document, plan, profile }) => [
+      ...lacking(
+        mountsAt(document, cellPaths.scratch),
+        shown(profile, ['noexec', 'nosuid', 'nodev']),
+        cellPaths.scratch,
+      ),
       ...(document.scratch === null || document.scratch.bytes > plan.limits.scratchBytes + 4096
         ? ['bytes are not limited']
         : []),
       ...(document.scratch === null || document.scratch.inodes > plan.limits.scratchInodes + 1
         ? ['inodes are not limited']
         : []),
-      ...[...allowedAttempts].filter((name) => document.attempts[name] !== 'ok').map((name) => `could not ${name}`),
+      ...[...allowedAttempts]
+        .filter((name) => document.attempts[name] !== 'ok' && !profile.ownKernel?.refused.includes(name))
+        .map((name) => `could not ${name}`),
     ],
   },
   {
@@ -378,15 +404,10 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
     claim: 'is born with its standard streams and the channel, and no file, directory or foreign socket',
     probe: 'probe-cell',
     weaken: 'open-descriptor',
-    violations: ({ document }) => [
-      // A runtime that relays the streams gives it a pipe, closed at the other end.
-      ...document.descriptors
-        .filter(({ fd, target }) => fd === 0 && target !== '/dev/null' && !target.startsWith('pipe:'))
-        .map(({ target }) => `fd 0 is ${target}`),
-      ...document.descriptors
-        .filter(({ fd, target }) => fd > 0 && !(fd < channelFd ? /^(socket|pipe):/ : ownDescriptor(fd)).test(target))
+    violations: ({ document, profile }) =>
+      document.descriptors
+        .filter(({ fd, target }) => !(fd < channelFd ? standardStream(fd, profile) : ownDescriptor(fd)).test(target))
         .map(({ fd, target }) => `fd ${fd} is ${target}`),
-    ],
   },
 ];
 
@@ -446,6 +467,15 @@ export const witnessedCases: readonly WitnessedCase[] = [
 
 /** All of it, in the order of reports. */
 export const conformanceTable: readonly ConformanceCase[] = [...witnessedCases, ...conformanceChecks];
+
+/**
+ * A runtime that relays the streams gives it a pipe for fd 0, closed at the other end. A kernel in user space says of what
+ * it was given no more than that it is the host's.
+ */
+function standardStream(fd: number, { ownKernel }: CellProfile): RegExp {
+  if (ownKernel !== undefined) return /^host:/;
+  return fd === 0 ? /^(\/dev\/null$|pipe:)/ : /^(socket|pipe):/;
+}
 
 /** Beyond the streams Node.js has its own; where the channel is on one of its own, it comes first. */
 const ownDescriptor = (fd: number): RegExp => (fd === channelFd ? /^(socket|pipe|anon_inode):/ : /^(anon_inode|pipe):/);

@@ -58,10 +58,7 @@ export { compileSeccomp, type SeccompProfile } from './seccomp-compile.ts';
 export { assembleStdioShim, stdioShimArch } from './stdio-shim.ts';
 export {
   type BuilderStreams,
-  type BuilderStreams,
   builderStreams,
-  builderStreams,
-  joinStreams,
   joinStreams,
   splitAtMarker,
 } from './stdio-streams.ts';

@@ -6,6 +6,8 @@ import { cellUid } from './command.ts';
  * property, never passed over.
  */
 export interface CellProfile {
+  /** There where cells have a kernel of their own, in user space: what it tells of ids and devices is nothing of the host. */
+  ownKernel?: OwnKernel;
   /**
    * `own`: two ids of a cell are mapped, each to a host id of its own. `remapped`: a range of the daemon's that all its
    * cells share; the id in it is the cell's own. `none`: ids are the host's, and the cell's own.
@@ -20,6 +22,18 @@ export interface CellProfile {
   masked: readonly string[];
   /** Properties that this engine cannot give; they are not judged. */
   lacks: readonly string[];
+}
+
+/** How a kernel in user space differs from Linux for who looks at it from inside. */
+export interface OwnKernel {
+  /** Fields of /proc/self/status that it does not have, and options of mounts that it does not show. */
+  untold: readonly string[];
+  /** Devices, as `/dev/tty c 5:0`, and mount points that it makes unasked. They are its own. */
+  devices: readonly string[];
+  mountPoints: readonly string[];
+  /** Attempts of the probe that may succeed, since they reach this kernel alone, and those that need not. */
+  harmless: readonly string[];
+  refused: readonly string[];
 }
 
 /** Cells that a driver of ours makes whole, on a runtime that does what it is told. */

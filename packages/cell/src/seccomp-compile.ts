@@ -2,7 +2,7 @@ import { allowedNames, cellSeccomp, type SeccompList, type SyscallArch, type Sys
 
 export interface SeccompRule {
   names: string[];
-  action: 'SCMP_ACT_ALLOW' | 'SCMP_ACT_ERRNO';
+  action: 'SCMP_ACT_ALLOW' | 'SCMP_ACT_ERRNO' | 'SCMP_ACT_TRACE';
   errnoRet?: number;
   args?: { index: number; value: number; valueTwo?: number; op: 'SCMP_CMP_EQ' | 'SCMP_CMP_MASKED_EQ' }[];
 }
