@@ -68,10 +68,11 @@ export class CellTraces {
 
   /** Of the cells that are dead; a trace may still grow while its cell lives. */
   read(): CellTrace[] {
-    return readdirSync(this.#dir).map((name) => ({
-      role: name.split('.')[0] as CellRole,
-      ...readTrace(readFileSync(join(this.#dir, name), 'latin1')),
-    }));
+    return readdirSync(this.#dir).map((name) => {
+      const role = name.split('.')[0] as CellRole;
+      const free = new Set(allowedNames('x64', seccompOf(role)));
+      return { role, ...readTrace(readFileSync(join(this.#dir, name), 'latin1'), free) };
+    });
   }
 }
 
@@ -86,11 +87,13 @@ const whole = /^(?:\[pid +\d+\] )?(\w+)\(.*\) = (-?\d+|0x[0-9a-f]+|\?)(?: (E[A-Z
 const resumed = /^(?:\[pid +\d+\] )?<\.\.\. (\w+) resumed>.* = (-?\d+|0x[0-9a-f]+|\?)(?: (E[A-Z]+))?/;
 const begun = /^(?:\[pid +\d+\] )?(\w+)\(.*<unfinished \.\.\.>$/;
 const filterErrnos = new Set(['EPERM', 'ENOSYS']);
-/** What any cell may call without condition is never answered by the filter: an EPERM there is the kernel's own. */
-const free = new Set(cellRoles().flatMap((role) => allowedNames('x64', seccompOf(role))));
 
-/** What strace wrote, from the moment the filter is in force. */
-export function readTrace(text: string): Omit<CellTrace, 'role'> {
+/**
+ * What strace wrote, from the moment the filter is in force.
+ *
+ * @param free names that the filter allows whatever their arguments: an EPERM of theirs is the kernel's own.
+ */
+export function readTrace(text: string, free: ReadonlySet<string>): Omit<CellTrace, 'role'> {
   const phases = { runtime: noCalls(), guest: noCalls() };
   let phase: keyof typeof phases | undefined;
   const lines = text.split('\n');
@@ -104,8 +107,7 @@ export function readTrace(text: string): Omit<CellTrace, 'role'> {
     if (name === undefined) {
       // What never ends, such as the wait in which a cell is killed, was made all the same.
       const [, started] = begun.exec(line) ?? [];
-      if (started !== undefined && /^(exit|exit_group|futex|epoll_pwait|read)$/.test(started))
-        phases[phase].made.add(started);
+      if (started !== undefined && free.has(started)) phases[phase].made.add(started);
       continue;
     }
     const { made, refused } = phases[phase];
@@ -114,10 +116,6 @@ export function readTrace(text: string): Omit<CellTrace, 'role'> {
     if (name === 'execve' && errno === undefined) phase = 'guest';
   }
   return { ...phases, lines: lines.length };
-}
-
-function cellRoles(): CellRole[] {
-  return Object.keys(roleScripts) as CellRole[];
 }
 
 const noCalls = (): Calls => ({ made: new Set(), refused: new Set() });

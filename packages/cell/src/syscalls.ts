@@ -126,8 +126,6 @@ export const probeCalls: readonly ProbeCall[] = [
   denied('pidfd_send_signal', 424, -1, 0, 0, 0),
   denied('kill:nothing', 62, 1, 0),
   denied('tkill:nothing', 200, 1, 0),
-  denied('tgkill', 234, 1, 0x3fff_ffff, 0),
-  denied('sigaltstack', 131, 0, 0),
   denied('rt_sigqueueinfo', 129, 1, 0, scratch()),
   denied('wait4', 61, -1, 0, 1, 0),
   denied('ptrace:traceme', 101, 0, 0, 0, 0),
