@@ -4,8 +4,9 @@ import { becomeTool } from './builder/tool-cell.ts';
 
 /** The first process of a bundle cell: it unpacks, and becomes esbuild, which the host drives over fds 0 and 1. */
 
-/** In a cell there are no arguments; tests give others. */
+/** In a cell there is no argument but the one that says where the channel is; tests give others. */
 const { values: layout } = parseArgs({
+  allowPositionals: true,
   options: {
     tree: { type: 'string', default: '/tmp/src-tree' },
     esbuild: { type: 'string', default: '/toolchain/esbuild' },

@@ -1,6 +1,6 @@
 import { Attempt } from './harness/attempt.ts';
 import { fetchBundle } from './harness/bundle-loader.ts';
-import { CellChannel } from './harness/cell-channel.ts';
+import { authorFds, CellChannel } from './harness/cell-channel.ts';
 import { Control } from './harness/control.ts';
 import { announceExit, pinProcessEvents, refuseCodeFromStrings, refuseFetch } from './harness/guards.ts';
 import { captureOutput } from './harness/output-capture.ts';
@@ -11,7 +11,7 @@ import { monotonicMs } from './harness/primordials.ts';
  * result, and waits to be killed. It holds no secret and no token; the channel is its identity.
  */
 async function runCell(exitNow: (code: number) => never): Promise<void> {
-  const channel = new CellChannel();
+  const channel = new CellChannel(authorFds());
   // Nobody is left to tell anything to.
   channel.client.ended.then(() => exitNow(1));
 

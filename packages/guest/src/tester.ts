@@ -2,7 +2,7 @@ import { testControlPaths } from '@glovebox/contract/build-limits';
 import { mayBeTested } from './builder/kept-files.ts';
 import { SourceTree } from './builder/source-tree.ts';
 import { unpackInputs } from './builder/unpacking.ts';
-import { CellChannel } from './harness/cell-channel.ts';
+import { authorFds, CellChannel } from './harness/cell-channel.ts';
 import { Control } from './harness/control.ts';
 import { pinProcessEvents } from './harness/guards.ts';
 import { seedChance } from './tester/chance.ts';
@@ -25,7 +25,7 @@ import { readTree } from './tester/tree.ts';
 const treePath = '/tmp/src-tree';
 
 async function runCell(exitNow: (code: number) => never): Promise<void> {
-  const channel = new CellChannel();
+  const channel = new CellChannel(authorFds());
   // Nobody is left to tell anything to.
   channel.client.ended.then(() => exitNow(1));
 

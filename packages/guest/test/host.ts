@@ -1,13 +1,21 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { cellCommand, cellEnvironment, cellPaths, planRunCell } from '@glovebox/cell';
-import { type ChannelLimits, type ServerStream, serveChannel } from '@glovebox/channel';
+import {
+  assembleStdioShim,
+  type ChannelWiring,
+  cellCommand,
+  cellEnvironment,
+  cellPaths,
+  joinStreams,
+  planRunCell,
+} from '@glovebox/cell';
+import { type ChannelEnd, type ChannelLimits, type ServerStream, serveChannel } from '@glovebox/channel';
 import {
   controlAuthority,
   controlPaths,
@@ -25,10 +33,12 @@ import {
   progressSchema,
   runLimits,
 } from '@glovebox/contract';
+import { makePipes } from './pipes.ts';
 
-/** The harness as it goes into the image, in a directory of its own. */
+/** The harness as it goes into the image, in a directory of its own, with the program that moves its channel. */
 export interface BuiltHarness {
   file: string;
+  stdio: string;
   remove(): void;
 }
 
@@ -47,7 +57,9 @@ export function buildHarness(): BuiltHarness {
     `--outfile=${file}`,
     '--log-level=error',
   ]);
-  return { file, remove: () => rmSync(directory, { recursive: true }) };
+  const stdio = join(directory, 'stdio');
+  writeFileSync(stdio, assembleStdioShim(), { mode: 0o755 });
+  return { file, stdio, remove: () => rmSync(directory, { recursive: true }) };
 }
 
 export interface HostOptions {
@@ -57,6 +69,8 @@ export interface HostOptions {
   bundle?: Partial<Job['bundle']>;
   /** What the host accepts of the channel. */
   channel?: Partial<ChannelLimits>;
+  /** How the cell gets its channel; by a socket on fd 3 where it is left out. */
+  wiring?: ChannelWiring['kind'];
   /** Answer a stream otherwise. @returns false to leave it to the host. */
   onStream?: (stream: ServerStream, path: string) => boolean;
 }
@@ -82,6 +96,8 @@ export interface Attempt {
   /** Raw bytes of fds 1 and 2. */
   readonly raw: string;
   readonly results: number;
+  /** How the channel ended; `closed` where it was well until the host let it go. */
+  readonly channelEnd: ChannelEnd['kind'];
 }
 
 export interface Running {
@@ -99,24 +115,38 @@ const idleLimits = runLimits(
   manifestSchema.parse({ schemaVersion: 1, id: 'test-node', title: 'Test', input: {}, output: {} }),
 );
 
-/** The flags of a cell, with the paths of this host. The scratch directory is the host's. */
-function command(harness: string): string[] {
+/** The command of a cell, with the paths of this host. The scratch directory is the host's. */
+function command({ file, stdio }: BuiltHarness, wiring: ChannelWiring): [string, ...string[]] {
   const plan = planRunCell(`sha256:${'0'.repeat(64)}` as Digest, idleLimits);
-  const [node, ...args] = cellCommand(plan).map((arg) =>
-    arg.replace(cellPaths.harness, harness).replace(`=${dirname(cellPaths.harness)}/`, `=${dirname(harness)}/`),
+  const own: { [path: string]: string } = {
+    [cellPaths.node]: process.execPath,
+    [cellPaths.stdio]: stdio,
+    [cellPaths.harness]: file,
+  };
+  const args = cellCommand(plan, wiring).map(
+    (arg) => own[arg] ?? arg.replace(`=${dirname(cellPaths.harness)}/`, `=${dirname(file)}/`),
   );
-  if (node !== cellPaths.node) throw new Error('the command of a cell does not begin with Node.js');
-  return args;
+  return args as [string, ...string[]];
 }
 
-/** Run one bundle as a cell would, with the real channel on fd 3, until a result or the end of the process. */
+/** Start it, with the real channel: a socket on fd 3, or two pipes on fds 0 and 1. */
+function spawnCell(harness: BuiltHarness, kind: ChannelWiring['kind']): { child: ChildProcess; transport: Duplex } {
+  const [program, ...args] = command(harness, kind === 'socket' ? { kind } : { kind, marker: '' });
+  const options = { env: { ...cellEnvironment }, cwd: '/' };
+  if (kind === 'socket') {
+    const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] });
+    return { child, transport: child.stdio[3] as Duplex };
+  }
+  const pipes = makePipes();
+  const child = spawn(program, args, { ...options, stdio: [...pipes.fds, 'pipe'] });
+  pipes.closeChildsEnds();
+  return { child, transport: joinStreams(pipes.input, pipes.output) };
+}
+
+/** Run one bundle as a cell would, until a result or the end of the process. */
 export function start(harness: BuiltHarness, bundleText: string, options: HostOptions = {}): Running {
   const bundle = Buffer.from(bundleText);
-  const child = spawn(process.execPath, command(harness.file), {
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    env: { ...cellEnvironment },
-    cwd: '/',
-  });
+  const { child, transport } = spawnCell(harness, options.wiring ?? 'socket');
   let raw = '';
   for (const stream of [child.stdout, child.stderr])
     stream?.setEncoding('utf8').on('data', (text: string) => (raw += text));
@@ -197,7 +227,7 @@ export function start(harness: BuiltHarness, bundleText: string, options: HostOp
       if (!stream.signal.aborted) failures.push(error);
     });
   };
-  const channel = serveChannel(child.stdio[3] as Duplex, onStream, options.channel);
+  const channel = serveChannel(transport, onStream, options.channel);
 
   const ended = (async () => {
     const outcome = await Promise.race([result, exited]);
@@ -205,7 +235,8 @@ export function start(harness: BuiltHarness, bundleText: string, options: HostOp
     await exited;
     channel.close();
     if (failures.length > 0) throw new AggregateError(failures, 'the host could not take what the cell sent');
-    return { outcome, logs, progress, files, loaded, raw, results };
+    const channelEnd = (await channel.ended).kind;
+    return { outcome, logs, progress, files, loaded, raw, results, channelEnd };
   })();
   const cancel = (reason: string): void => {
     if (cancelStream) void answer(cancelStream, 200, JSON.stringify({ reason, graceMs: 2000 }));

@@ -26,10 +26,14 @@ class ByteReader {
     }
     return taken;
   }
+
+  async end(): Promise<void> {
+    if (this.#rest.length > 0 || !(await this.#source.next()).done) throw new Error('the inputs go on after their end');
+  }
 }
 
 /**
- * The records that the host sends, in order, up to but without `end`. Lengths are bounded before anything is allocated:
+ * The records that the host sends, in order, up to but without `end`, with which the body ends too. Lengths are bounded before anything is allocated:
  * the host does that as well, but a defect on either side must not show as a full cell.
  */
 export async function* readInputs(
@@ -40,7 +44,7 @@ export async function* readInputs(
     const headerLength = (await reader.take(4)).readUInt32LE(0);
     if (headerLength > buildLimits.headerBytes) throw new Error('an input header is too long');
     const input = JSON.parse((await reader.take(headerLength)).toString('utf8')) as BuildInput;
-    if (input.kind === 'end') return;
+    if (input.kind === 'end') return reader.end();
     const limit = input.kind === 'file' ? buildLimits.authorBytes : buildLimits.archiveBytes;
     if (!Number.isSafeInteger(input.sizeBytes) || input.sizeBytes < 0 || input.sizeBytes > limit) {
       throw new Error('an input has no valid size');

@@ -1,6 +1,5 @@
-import { Socket } from 'node:net';
-import { connectClient } from '@glovebox/channel';
 import { type RefusesFile, SourceTree } from './source-tree.ts';
+import { openToolChannel } from './tool-channel.ts';
 import { unpackInputs } from './unpacking.ts';
 
 /** A static program that works on the unpacked tree. */
@@ -28,33 +27,21 @@ const environment = {
   GOMEMLIMIT: '640MiB',
 };
 
-const channelFd = 3;
-
 /**
  * All that happens in a cell whose work a tool does: unpack the inputs over the channel, tell the host what was found, and
  * become the tool. No author or dependency code runs in such a cell, nothing is forked, nothing is exec'ed into it.
  *
- * Fds 0 and 1 are not touched: they are the tool's. Never returns where all goes well.
+ * Fds 0 and 1 are the tool's, whose turn comes when the channel has been left. Never returns where all goes well.
  */
 export async function becomeTool(tool: Tool): Promise<void> {
-  const transport = new Socket({ fd: channelFd, readable: true, writable: true });
-  const client = connectClient(transport);
+  const { channel, leave } = openToolChannel(process.argv.at(-1));
   const tree = new SourceTree(tool.tree, tool.keeps, tool.refuses);
-  const proceed = await unpackInputs(client, tree);
+  const proceed = await channel.block(unpackInputs(channel.client, tree));
   if (!proceed) process.exit(0);
   tool.prepare?.(tree.authorFiles);
-  client.close();
-  await closed(transport);
+  channel.client.close();
+  leave();
   // A warning that execve is experimental would be all that stderr has.
   process.removeAllListeners('warning');
   process.execve?.(tool.program, tool.argv, environment);
-}
-
-/** The tool must not inherit the channel. */
-function closed(transport: Socket): Promise<void> {
-  return new Promise((resolve) => {
-    if (transport.closed) resolve();
-    else transport.once('close', () => resolve());
-    transport.destroy();
-  });
 }

@@ -1,6 +1,7 @@
 import type { ChannelClient } from '@glovebox/channel';
 import type { UnpackReport } from '@glovebox/contract';
 import { buildControlPaths } from '@glovebox/contract/build-limits';
+import { readAnswer } from '../harness/control.ts';
 import { readInputs } from './inputs.ts';
 import type { SourceTree } from './source-tree.ts';
 
@@ -8,7 +9,8 @@ export const controlBase = 'http://control.invalid';
 
 /**
  * Fetch the author's files and the archives of the dependencies, unpack them into a tree, and tell the host what was found.
- * Waits for nothing but the host's answers, so that a caller may block the process on it.
+ * Waits for nothing but the host's answers, so that a caller may block the process on it. Both are read to their ends: no
+ * stream is open afterwards.
  *
  * @returns whether the host wants what comes next.
  */
@@ -28,5 +30,5 @@ async function report(client: ChannelClient, unpacked: UnpackReport): Promise<bo
   const request = client.open({ method: 'POST', url: `${controlBase}${buildControlPaths.unpacked}`, headers: {} });
   void request.write(Buffer.from(JSON.stringify(unpacked)));
   request.end();
-  return (await request.response).status === 204;
+  return (await readAnswer(request)).status === 204;
 }

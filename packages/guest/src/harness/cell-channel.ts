@@ -1,16 +1,23 @@
 import { type ChannelClient, connectClient } from '@glovebox/channel';
 import { afterTicks, whenSettled } from './promises.ts';
-import { CellTransport } from './transport.ts';
+import { CellTransport, type ChannelFds } from './transport.ts';
 
-/** The descriptor that a cell's channel is on. */
-const channelFd = 3;
+/** The descriptor that a cell's channel is on, as the host's driver passes it. */
+const socketFds: ChannelFds = { readFd: 3, writeFd: 3 };
+
+/** Where it is when an engine passes nothing but the standard streams: our program moved it there, which started Node.js. */
+const movedFds: ChannelFds = { readFd: 3, writeFd: 4 };
+
+/** The last argument says so. Before author code, which could change it. */
+export const authorFds = (): ChannelFds => (process.argv[process.argv.length - 1] === 'stdio' ? movedFds : socketFds);
 
 /** The channel, and who reads for it when. */
 export class CellChannel {
   readonly client: ChannelClient;
-  readonly #transport = new CellTransport(channelFd);
+  readonly #transport: CellTransport;
 
-  constructor() {
+  constructor(fds: ChannelFds) {
+    this.#transport = new CellTransport(fds);
     this.client = connectClient(this.#transport.asDuplex());
   }
 

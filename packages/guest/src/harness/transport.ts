@@ -13,18 +13,25 @@ const retryMs = 1;
 
 type Event = 'data' | 'end' | 'error' | 'close';
 
+/** What a channel is read from and written to: a socket, or two pipes. */
+export interface ChannelFds {
+  readFd: number;
+  writeFd: number;
+}
+
 /**
- * The cell's end of the channel's descriptor, as the channel wants a transport to be.
+ * The cell's end of the channel's descriptors, as the channel wants a transport to be.
  *
  * It begins with plain, blocking system calls: nothing has to be loaded for them, which saves a cold cell a tenth of its
  * start; nothing of author code can get between; and what the node logged is out before it loops for ever. While nobody
  * reads, the kernel and the credit of the host hold what arrives.
  *
  * Once the node waits for the host (`hold`), or has run for a while (`adopt`, for the sake of `cancel`), the event loop
- * reads the descriptor. Writes stay as they are: the channel writes only what the host has given credit for.
+ * reads. Writes stay as they are: the channel writes only what the host has given credit for.
  */
 export class CellTransport {
-  readonly #fd: number;
+  readonly #readFd: number;
+  readonly #writeFd: number;
   readonly #listeners: { [name in Event]?: (value?: unknown) => void } = { __proto__: null } as object;
   #reader: { ref(): unknown; unref(): unknown } | 'none' | 'impossible' = 'none';
   #holds = 0;
@@ -34,8 +41,9 @@ export class CellTransport {
   readonly readableEnded = false;
   destroyed = false;
 
-  constructor(fd: number) {
-    this.#fd = fd;
+  constructor({ readFd, writeFd }: ChannelFds) {
+    this.#readFd = readFd;
+    this.#writeFd = writeFd;
   }
 
   asDuplex(): Duplex {
@@ -50,7 +58,7 @@ export class CellTransport {
   write(bytes: Uint8Array): boolean {
     for (let from = 0; from < bytes.length && !this.destroyed; ) {
       try {
-        from += writeSync(this.#fd, bytes, from, bytes.length - from);
+        from += writeSync(this.#writeFd, bytes, from, bytes.length - from);
       } catch (error) {
         this.#retryOrFail(error);
       }
@@ -115,7 +123,7 @@ export class CellTransport {
         },
       };
       const reader = new (ReadStream as unknown as new (fd: number, more: object) => NodeJS.ReadStream)(
-        this.#fd,
+        this.#readFd,
         options,
       );
       reader.on('end', () => this.#listeners.end?.());
@@ -149,7 +157,7 @@ export class CellTransport {
 
   #readOnce(): void {
     const chunk = new Bytes(chunkBytes);
-    const length = readSync(this.#fd, chunk, 0, chunkBytes, null);
+    const length = readSync(this.#readFd, chunk, 0, chunkBytes, null);
     if (length > 0) this.#listeners.data?.(viewOf(chunk, 0, length));
     else {
       this.#listeners.end?.();
