@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { conformanceTable } from '@glovebox/cell';
 import { afterEach, describe, expect, it } from 'vitest';
 import { checkDocuments } from './docs-check.ts';
 import { generatedDocuments } from './generated-docs.ts';
@@ -10,6 +11,8 @@ const made: string[] = [];
 afterEach(() => {
   for (const dir of made.splice(0)) rmSync(dir, { recursive: true });
 });
+
+const properties = conformanceTable.map(({ property }) => `\`${property}\` [x](x.test.ts)`);
 
 /** A small repository whose documents are in order, with the real `glovebox` to ask for commands. */
 const clean: { [path: string]: string } = {
@@ -25,6 +28,8 @@ const clean: { [path: string]: string } = {
   'packages/contract/src/routes.ts': '',
   'README.md':
     '# Title\n\n[walk](ARCHITECTURE.md#the-walk) [web](https://example.com/x) `packages/contract`\n\n```sh\nnpm run demo\nnpm test\n```\n',
+  'docs/x.test.ts': '',
+  'docs/security-model.md': properties.join('\n'),
   'ARCHITECTURE.md': '# Walk\n\n## The walk\n\n| folder | stage |\n|---|---|\n| `packages/contract` | all |\n',
 };
 
@@ -105,6 +110,18 @@ describe('finds', () => {
       'package-lock.json',
       JSON.stringify({ packages: { 'node_modules/a': { resolved: 'https://example.com/a.tgz' } } }),
       'package-lock.json: node_modules/a has a resolved URL',
+    ],
+    [
+      'a property of cells that no line shows with a test',
+      'docs/security-model.md',
+      properties.slice(1).join('\n'),
+      `docs/security-model.md: has no line for the property ${conformanceTable[0]?.property}`,
+    ],
+    [
+      'a property of cells that is named without a test',
+      'docs/security-model.md',
+      [...properties.slice(0, -1), `\`${conformanceTable.at(-1)?.property}\` [x](../README.md)`].join('\n'),
+      `docs/security-model.md: has no line for the property ${conformanceTable.at(-1)?.property}`,
     ],
     ['a path of this machine', 'tools/a.ts', '// see ROOT/notes', 'tools/a.ts:1: a path of this machine'],
     [

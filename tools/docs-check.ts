@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
+import { conformanceTable } from '@glovebox/cell';
 import { type MarkdownParts, readMarkdown } from './docs/markdown.ts';
 import { foreignWords } from './docs/words.ts';
 import { staleDocuments } from './generated-docs.ts';
@@ -21,6 +22,7 @@ export function checkDocuments(root: string): string[] {
     ]),
     ...unknownCommands(root, documents),
     ...folderTable(root),
+    ...unnamedProperties(texts.get(securityModel) ?? ''),
     ...[...texts].flatMap(([file, text]) => foreignWords(root, file, text)),
     ...resolvedEntries(root),
   ];
@@ -124,6 +126,16 @@ function folderTable(root: string): string[] {
     .flatMap((layer) => readdirSync(join(root, layer)).map((name) => `${layer}/${name}`))
     .filter((dir) => existsSync(join(root, dir, 'package.json')));
   return folders.filter((dir) => !rows.has(dir)).map((dir) => `${file}: the folder table has no row for ${dir}`);
+}
+
+const securityModel = 'docs/security-model.md';
+
+/** What cells are said to be is shown somewhere: each property has a line with a link to a test of it. */
+function unnamedProperties(text: string): string[] {
+  const lines = text.split('\n').filter((line) => /\]\([^)]+\.test\.ts\)/.test(line));
+  return conformanceTable
+    .filter(({ property }) => !lines.some((line) => line.includes(`\`${property}\``)))
+    .map(({ property }) => `${securityModel}: has no line for the property ${property} with a link to a test`);
 }
 
 /** A lockfile that names tarball URLs ties every clone to one registry. */

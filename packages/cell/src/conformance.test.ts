@@ -236,6 +236,10 @@ describe('a cell is found out', () => {
     expect(withAttempt(name)).toContain(property);
   });
 
+  it('whose namespaces there is nothing to compare with', () => {
+    expect(failing({ hostNamespaces: {} })).toEqual(expect.arrayContaining(['namespace-ipc', 'namespace-user']));
+  });
+
   it('by a single call that came out otherwise, a probe that was cut short, and the 32-bit gate', () => {
     const changed = outcomes.map((one) =>
       one.name === 'io_uring_setup' ? { ...one, result: 5, asExpected: false } : one,
