@@ -146,12 +146,15 @@ function bound(
       outgoing.destroy();
     });
   const abort = (): void => fail(unreachable(where, 'the call was given up'));
+  const breakOff = (): void => fail(unreachable(where, 'the connection broke off'));
   const timer =
     deadlineMs === null
       ? undefined
       : setTimeout(() => fail(unreachable(where, `no answer within ${deadlineMs} ms`)), deadlineMs);
   outgoing.on('error', fail);
-  outgoing.on('close', () => fail(unreachable(where, 'the connection broke off')));
+  // Once there is an answer, how that ends is what counts.
+  outgoing.on('response', () => outgoing.removeListener('close', breakOff));
+  outgoing.on('close', breakOff);
   outgoing.on('socket', (socket) => socket.setKeepAlive(true, keepAliveMs));
   signal?.addEventListener('abort', abort, { once: true });
   if (signal?.aborted) abort();
