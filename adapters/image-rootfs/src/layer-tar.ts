@@ -4,7 +4,7 @@ import { lstat, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GloveboxError } from '@glovebox/contract';
 import { fileChunks } from './file-pool.ts';
-import { tarEnd, tarHeader, tarPadding } from './tar.ts';
+import { tarBlockBytes, tarEnd, tarHeader, tarPadding } from './tar.ts';
 
 /** What an image holds, as kept beside it. It says what to look at; only the digests in the image's config say what is right. */
 export type LayerRecord = RecordedEntry[];
@@ -17,6 +17,13 @@ export async function layerDigest(rootfs: string, record: LayerRecord): Promise<
   const hash = createHash('sha256');
   for await (const chunk of layerTar(rootfs, record)) hash.update(chunk);
   return `sha256:${hash.digest('hex')}`;
+}
+
+/** How many bytes `layerTar` gives for a record. */
+export function layerTarBytes(record: LayerRecord): number {
+  const bytesOf = (entry: RecordedEntry): number =>
+    tarBlockBytes + (entry.kind === 'file' ? entry.sizeBytes + tarPadding(entry.sizeBytes).length : 0);
+  return record.reduce((total, entry) => total + bytesOf(entry), tarEnd.length);
 }
 
 /**

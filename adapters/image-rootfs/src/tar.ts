@@ -4,17 +4,17 @@ export type TarEntry =
   | { kind: 'directory'; path: string; mode: number }
   | { kind: 'file'; path: string; mode: number; sizeBytes: number };
 
-const blockBytes = 512;
+export const tarBlockBytes = 512;
 
 /** Two blocks of zeros end an archive. */
-export const tarEnd: Uint8Array = new Uint8Array(2 * blockBytes);
+export const tarEnd: Uint8Array = new Uint8Array(2 * tarBlockBytes);
 
 /**
  * The POSIX ustar header of an entry, the same for the same entry on any machine at any time: owner 0, group 0, no
  * names, time 0. Paths are relative, with `/`; that of a directory gets the slash at its end here.
  */
 export function tarHeader(entry: TarEntry): Uint8Array {
-  const header = Buffer.alloc(blockBytes);
+  const header = Buffer.alloc(tarBlockBytes);
   const { name, prefix } = splitPath(entry.kind === 'directory' ? `${entry.path}/` : entry.path);
   const octal = (value: number, at: number, digits: number): void => {
     header.write(value.toString(8).padStart(digits, '0'), at, 'latin1');
@@ -38,7 +38,7 @@ export function tarHeader(entry: TarEntry): Uint8Array {
 
 /** The zeros that fill the last block of a file's bytes. */
 export const tarPadding = (sizeBytes: number): Uint8Array =>
-  new Uint8Array((blockBytes - (sizeBytes % blockBytes)) % blockBytes);
+  new Uint8Array((tarBlockBytes - (sizeBytes % tarBlockBytes)) % tarBlockBytes);
 
 /** ustar has 100 bytes for the name and 155 for what comes before a slash of the path. */
 function splitPath(path: string): { name: string; prefix: string } {
