@@ -1,9 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { basename, dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type DockerEngine, startDockerEngine } from '../../../test/support/docker-engine.ts';
 import { imageArchive } from './image-archive.ts';
 import { imageConfig, imageDigest } from './image-config.ts';
 import { type LayerRecord, layerDigest } from './layer-tar.ts';
@@ -115,6 +119,41 @@ describe('the archive of an image', () => {
     const { chunks, error } = await read(imageDir);
     expect(error).toMatchObject({ code: 'IMAGE_CORRUPTED' });
     expect(Buffer.concat(chunks).includes('manifest.json')).toBe(false);
+  });
+});
+
+describe('an engine that takes the archive', () => {
+  let engine: DockerEngine;
+  beforeAll(async () => {
+    engine = await startDockerEngine();
+  });
+  afterAll(() => engine.stop());
+
+  /** One request to it. */
+  const ask = (
+    method: string,
+    path: string,
+    body?: AsyncIterable<Uint8Array>,
+  ): Promise<{ status: number; text: string }> =>
+    new Promise((resolve, reject) => {
+      const request = httpRequest({ socketPath: engine.socketPath, method, path }, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
+      });
+      request.on('error', reject);
+      if (body === undefined) request.end();
+      else pipeline(Readable.from(body), request).catch(reject);
+    });
+
+  it('knows the image by its digest', async () => {
+    const imageDir = await makeImage();
+    const digest = `sha256:${basename(imageDir)}`;
+    expect((await ask('GET', `/images/${digest}/json`)).status).toBe(404);
+    expect(await ask('POST', '/images/load?quiet=1', imageArchive(imageDir))).toMatchObject({ status: 200 });
+    const { status, text } = await ask('GET', `/images/${digest}/json`);
+    expect(status).toBe(200);
+    expect(JSON.parse(text)).toMatchObject({ Id: digest, RepoTags: [] });
   });
 });
 
