@@ -1,20 +1,9 @@
 import { statSync } from 'node:fs';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { type BenchCell, openCellBench } from '../../../test/support/cell-bench.ts';
+import { ask, defineRawCalls, withRawCalls } from '../../../test/support/raw-calls.ts';
 
-/** Node.js with its walls of hygiene down and foreign functions: what is refused then, the kernel refuses. */
-const bench = openCellBench({
-  weakenForTest: (spec) => ({
-    ...spec,
-    process: {
-      ...spec.process,
-      args: spec.process.args.flatMap((arg) => {
-        if (arg === '--permission' || arg.startsWith('--allow-')) return [];
-        return arg === '--no-experimental-ffi' ? ['--experimental-ffi'] : [arg];
-      }),
-    },
-  }),
-});
+const bench = openCellBench({ weakenForTest: withRawCalls });
 const clean = bench.residue();
 afterEach(async () => {
   const left = bench.residue();
@@ -23,33 +12,10 @@ afterEach(async () => {
 });
 afterAll(() => bench.remove());
 
-/** `sys(number, ...arguments)` gives the result or the errno below 0; `at` is the address of `mem`. */
-const prepare = `
-  globalThis.fs = require('node:fs');
-  globalThis.ffi = process.getBuiltinModule('node:ffi');
-  globalThis.libc = ffi.dlopen(fs.readFileSync('/proc/self/maps', 'utf8').match(/\\S*libc\\.so\\.6/)[0], {
-    syscall: { arguments: Array(7).fill('i64'), return: 'i64' },
-    __errno_location: { arguments: [], return: 'pointer' },
-  }).functions;
-  globalThis.mem = Buffer.alloc(4096);
-  globalThis.at = ffi.getRawPointer(mem);
-  globalThis.sys = (nr, ...args) => {
-    const result = Number(libc.syscall(BigInt(nr), ...[0, 1, 2, 3, 4, 5].map((i) => BigInt(args[i] ?? 0))));
-    return result === -1 ? -ffi.getInt32(libc.__errno_location(), 0) : result;
-  };
-  say(sys(39));
-`;
-
 async function bootPrepared(runtime: 'crun' | 'runc' = 'crun'): Promise<BenchCell> {
   const cell = await bench.boot({}, bench.open({ runtime }));
-  cell.run(prepare);
-  expect(await cell.heard()).toBe(1);
+  expect(await ask(cell, `${defineRawCalls} say(sys(39));`)).toBe(1);
   return cell;
-}
-
-async function ask(cell: BenchCell, code: string): Promise<unknown> {
-  cell.run(code);
-  return cell.heard();
 }
 
 async function end(cell: BenchCell): Promise<void> {
