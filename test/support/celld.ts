@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +13,13 @@ export interface CelldOptions {
   args?: readonly string[];
   /** Directory with `run` and the socket's; made, and removed at the end, where it is not given. */
   home?: string;
+  /** Who celld runs as, with no other groups; root where it is left out. A home that is not given is made for it. */
+  user?: CelldUser;
+}
+
+export interface CelldUser {
+  uid: number;
+  gid: number;
 }
 
 export interface TestCelld {
@@ -28,7 +35,7 @@ export interface TestCelld {
 
 /** celld as a user starts it, in a process of its own; resolves when it says that it is ready, rejects with what it says. */
 export async function startCelld(options: CelldOptions): Promise<TestCelld> {
-  const home = options.home ?? makeHome();
+  const home = options.home ?? makeHome(options.user);
   const socketPath = join(home, 'socket', 'celld.sock');
   const runDirectory = join(home, 'run');
   const child = spawn(
@@ -37,7 +44,7 @@ export async function startCelld(options: CelldOptions): Promise<TestCelld> {
       ...['--socket', socketPath, '--run-dir', runDirectory, '--images', options.imagesDirectory],
       ...(options.args ?? []),
     ],
-    { cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }, stdio: ['ignore', 'pipe', 'pipe'] },
+    { ...options.user, cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }, stdio: ['ignore', 'pipe', 'pipe'] },
   );
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {
@@ -68,10 +75,16 @@ export async function startCelld(options: CelldOptions): Promise<TestCelld> {
   };
 }
 
-/** Places as an administrator makes them: nobody else can write there, and the socket's can be entered. */
-export function makeHome(): string {
+/** Places as an administrator makes them: nobody but celld's user can write there, and the socket's can be entered. */
+export function makeHome(user: CelldUser = { uid: 0, gid: 0 }): string {
   const home = mkdtempSync(join(tmpdir(), 'glovebox-celld-'));
   chmodSync(home, 0o755);
-  mkdirSync(join(home, 'socket'), { mode: 0o755 });
+  for (const [name, mode] of [
+    ['socket', 0o755],
+    ['run', 0o700],
+  ] as const) {
+    mkdirSync(join(home, name), { mode });
+    chownSync(join(home, name), user.uid, user.gid);
+  }
   return home;
 }

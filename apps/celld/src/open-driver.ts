@@ -6,14 +6,37 @@ import type { KnownImages } from './images.ts';
 import type { Settings } from './settings.ts';
 
 /** The driver by which this celld makes cells. Only the chosen one is loaded. */
-export async function openDriver(settings: Settings, instance: InstanceId, images: KnownImages): Promise<CellDriver> {
-  const { runDirectory, claimsDirectory, runtime } = settings;
+export function openDriver(settings: Settings, instance: InstanceId, images: KnownImages): Promise<CellDriver> {
+  return settings.driver === 'oci'
+    ? openOciDriver(settings, instance, images)
+    : openDockerDriver(settings, instance, images);
+}
+
+async function openOciDriver(settings: Settings, instance: InstanceId, images: KnownImages): Promise<CellDriver> {
   const { createOciDriver } = await import('@glovebox/cell-oci');
   return createOciDriver({
-    instance,
-    runDirectory,
+    ...shared(settings, instance),
     rootfsOf: (digest) => join(images.require(digest), 'rootfs'),
-    ...(claimsDirectory === undefined ? {} : { claimsDirectory }),
-    ...(runtime === undefined ? {} : { runtime: runtime as RuntimeChoice }),
+    ...(settings.runtime === undefined ? {} : { runtime: settings.runtime as RuntimeChoice }),
   });
 }
+
+async function openDockerDriver(settings: Settings, instance: InstanceId, images: KnownImages): Promise<CellDriver> {
+  const [{ createDockerDriver }, { imageArchive }] = await Promise.all([
+    import('@glovebox/cell-docker'),
+    import('@glovebox/image-rootfs'),
+  ]);
+  return createDockerDriver({
+    ...shared(settings, instance),
+    engine: { socketPath: settings.engine },
+    archiveOf: (digest) => imageArchive(images.require(digest)),
+    ...(settings.runtime === undefined ? {} : { runtime: settings.runtime }),
+  });
+}
+
+const shared = ({ runDirectory, claimsDirectory, acceptedRisks }: Settings, instance: InstanceId) => ({
+  instance,
+  runDirectory,
+  acceptedRisks,
+  ...(claimsDirectory === undefined ? {} : { claimsDirectory }),
+});
