@@ -50,13 +50,18 @@ interface Traces {
  * Boot one cell: claim a uid, have the engine make a container, hold what it made against what it was told, attach to it,
  * and only then start it, so that nothing that it says is lost.
  */
-export async function bootCell(context: BootContext, plan: CellPlan, id: CellId): Promise<BootedCell> {
+export async function bootCell(
+  context: BootContext,
+  plan: CellPlan,
+  id: CellId,
+  command?: readonly string[],
+): Promise<BootedCell> {
   const { options, api, facts, mark, claims } = context;
   const traces: Traces = { name: formatOwnedName(id, mark), claim: claims.claim(id, mark, facts.keeper) };
   try {
     const marker = randomBytes(16).toString('hex');
     const uid = containerUid(facts, traces.claim);
-    const body = bodyFor(context, plan, traces, { marker, uid });
+    const body = bodyFor(context, plan, traces, { marker, uid, ...(command === undefined ? {} : { command }) });
     traces.container = traces.name;
     const container = await create(context, traces.name, body);
     traces.container = container;
@@ -73,6 +78,7 @@ export async function bootCell(context: BootContext, plan: CellPlan, id: CellId)
       open: (onBroken) => streamsOf(attached, plan.role, marker, onBroken),
       close: () => detach(attached),
       dismantle: () => dismantle(context, id, traces),
+      onLost: () => context.onLost(id),
       giveUpMs: options.giveUpMs,
       ignoreDeadline: options.ignoreDeadlineForTest === true,
     });
@@ -88,7 +94,7 @@ function bodyFor(
   { options, facts, mark }: BootContext,
   plan: CellPlan,
   traces: Traces,
-  own: { marker: string; uid: number },
+  own: { marker: string; uid: number; command?: readonly string[] },
 ): CreateBody {
   const body = makeCreateBody({
     plan,

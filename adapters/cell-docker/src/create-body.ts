@@ -22,17 +22,22 @@ export interface CreateBody {
   HostConfig: HostConfig;
 }
 
-export interface HostConfig {
+/** What of a container can be changed while it runs. */
+export interface ContainerLimits {
+  /** Memory, and memory and swap together: the same for no swap. */
+  Memory: number;
+  MemorySwap: number;
+  NanoCpus: number;
+  PidsLimit: number;
+}
+
+export interface HostConfig extends ContainerLimits {
   Runtime?: string;
   NetworkMode: string;
   ReadonlyRootfs: boolean;
   Privileged: boolean;
   CapDrop: string[];
   SecurityOpt: string[];
-  Memory: number;
-  MemorySwap: number;
-  NanoCpus: number;
-  PidsLimit: number;
   IpcMode: string;
   CgroupnsMode: string;
   LogConfig: { Type: string; Config: Record<string, string> };
@@ -52,6 +57,8 @@ export interface BodyInputs {
   arch: SyscallArch;
   /** Ends what a builder cell says on its channel; see ChannelWiring. */
   marker: string;
+  /** Other than that of the plan's role: for programs of this driver that try an engine out. */
+  command?: readonly string[];
   /** As registered at the engine; its own default where it is left out. */
   runtime?: string;
   /** The system-call list as text. */
@@ -118,13 +125,12 @@ export const maskedPaths = [
   '/dev/tty',
   // A file of the engine's own directory, whatever the container's network is.
   '/etc/hostname',
+  // Podman tells there that this is a container.
+  '/run',
 ];
 
 /** They are the host's own: on a mount that can be written anybody may set the times of one, for all to see. */
 const readonlyDevices = ['/dev/full', '/dev/null', '/dev/random', '/dev/tty', '/dev/urandom', '/dev/zero'];
-
-/** Where processor time is given in the API. */
-export const nanoCpus = (cpu: number): number => Math.round(cpu * 1e9);
 
 /**
  * Cores from the boot on. To change them later takes an engine about as long as to start a small program, so a cell that
@@ -133,13 +139,19 @@ export const nanoCpus = (cpu: number): number => Math.round(cpu * 1e9);
 export const initialCpu = ({ limits }: CellPlan): number =>
   limits.cpu >= 1 ? limits.cpu : Math.max(limits.cpu, Math.min(1, limits.bootCpu));
 
+export const containerLimits = ({ limits }: CellPlan, cpu: number): ContainerLimits => ({
+  Memory: limits.memoryBytes,
+  MemorySwap: limits.memoryBytes,
+  NanoCpus: Math.round(cpu * 1e9),
+  PidsLimit: limits.pids,
+});
+
 /**
  * The one translation of a plan into an engine's words. Nothing here is taken from a package, a manifest or the environment:
  * a cell's command, environment, mounts and devices are the same for every node.
  */
 export function makeCreateBody(inputs: BodyInputs): CreateBody {
   const { plan, uid } = inputs;
-  const { limits } = plan;
   const speaks = plan.role !== 'probe';
   return {
     Image: plan.image,
@@ -148,7 +160,7 @@ export function makeCreateBody(inputs: BodyInputs): CreateBody {
     // A name without a value takes the variable away: an engine adds HOSTNAME by itself.
     Env: [...Object.entries(cellEnvironment).map(([name, value]) => `${name}=${value}`), 'HOSTNAME'],
     Entrypoint: [],
-    Cmd: cellCommand(plan, { kind: 'stdio', marker: inputs.marker }),
+    Cmd: [...(inputs.command ?? cellCommand(plan, { kind: 'stdio', marker: inputs.marker }))],
     // Fixed, so that a descriptor that a runtime leaks cannot become the working directory (CVE-2024-21626).
     WorkingDir: '/',
     Labels: inputs.labels,
@@ -168,11 +180,7 @@ export function makeCreateBody(inputs: BodyInputs): CreateBody {
       Privileged: false,
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges', `seccomp=${inputs.seccomp}`],
-      Memory: limits.memoryBytes,
-      // Memory and swap together: no swap.
-      MemorySwap: limits.memoryBytes,
-      NanoCpus: nanoCpus(initialCpu(plan)),
-      PidsLimit: limits.pids,
+      ...containerLimits(plan, initialCpu(plan)),
       IpcMode: 'none',
       CgroupnsMode: 'private',
       LogConfig: { Type: 'none', Config: {} },

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { GloveboxError } from '@glovebox/contract';
 import type { z } from 'zod';
-import type { CreateBody } from './create-body.ts';
+import type { ContainerLimits, CreateBody } from './create-body.ts';
 import { type EngineClient, isRefusal, oneLine } from './engine-client.ts';
 import { type EngineKind, engineKindOf } from './engine-kind.ts';
 import {
@@ -47,7 +47,8 @@ export interface EngineApi {
   kill(id: string): Promise<void>;
   /** With what it wrote, whether it runs or not. One that is not there is no error. `name`: what it was created as. */
   remove(id: string, name: string): Promise<void>;
-  setCpu(id: string, nanoCpus: number): Promise<void>;
+  /** Processor time anew; the other limits must be those that it has: crun takes one that is not told for none. */
+  setLimits(id: string, limits: ContainerLimits): Promise<void>;
   /** One look at what it uses. Empty of a container that does not run. */
   stats(id: string, deadlineMs: number): Promise<EngineStats | undefined>;
   /** Every container that carries the label, running or not. */
@@ -142,7 +143,9 @@ export function createEngineApi(client: EngineClient, deadlines: ApiDeadlines, r
     },
 
     async attach(id, streams) {
-      const query = Object.fromEntries(['stream', ...streams].map((name) => [name, '1']));
+      // Each said: what is left out is no stream for Docker, and every stream for Podman.
+      const chosen = (['stdin', 'stdout', 'stderr'] as const).map((name) => [name, streams.includes(name) ? '1' : '0']);
+      const query = { stream: '1', ...(Object.fromEntries(chosen) as Record<string, string>) };
       return client.hijack(`${await apiPrefix()}/containers/${id}/attach`, query, deadlines.callMs);
     },
 
@@ -166,15 +169,16 @@ export function createEngineApi(client: EngineClient, deadlines: ApiDeadlines, r
       if (await isPodman()) await podman.removeScratch(name);
     },
 
-    async setCpu(id, cpus) {
-      if (await isPodman()) return podman.setCpu(id, cpus);
-      await ask('POST', `/containers/${id}/update`, [200], { json: { NanoCpus: cpus } });
+    async setLimits(id, limits) {
+      if (await isPodman()) return podman.setLimits(id, limits);
+      await ask('POST', `/containers/${id}/update`, [200], { json: limits });
     },
 
     async stats(id, deadlineMs) {
       const query = { stream: '0', 'one-shot': '1' };
       const answer = await ask('GET', `/containers/${id}/stats`, [200, 404, 409], { query, deadlineMs });
-      return answer.status === 200 ? read(statsSchema, answer) : undefined;
+      // Of a container that dies meanwhile, an engine may say nothing at all.
+      return answer.status === 200 && answer.text !== '' ? read(statsSchema, answer) : undefined;
     },
 
     async list(label) {

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hostError } from '@glovebox/cell/host';
-import type { CreateBody } from './create-body.ts';
+import type { ContainerLimits, CreateBody } from './create-body.ts';
 import type { EngineAnswer, EngineClient } from './engine-client.ts';
-import { cpuQuota, podmanScratch, podmanSpec, seccompOfBody } from './podman-spec.ts';
+import { podmanLimits, podmanScratch, podmanSpec, seccompOfBody } from './podman-spec.ts';
 
 /** What Podman is asked in words of its own; everything else it understands in Docker's. */
 export interface PodmanApi {
@@ -12,7 +12,7 @@ export interface PodmanApi {
   create(name: string, body: CreateBody): Promise<EngineAnswer>;
   /** What `create` made beside the container, once that is gone. */
   removeScratch(name: string): Promise<void>;
-  setCpu(id: string, nanoCpus: number): Promise<void>;
+  setLimits(id: string, limits: ContainerLimits): Promise<void>;
   /** Every volume that carries the label. */
   listScratch(label: string): Promise<EngineAnswer>;
 }
@@ -51,8 +51,8 @@ export function createPodmanApi(client: EngineClient, callMs: number, runDirecto
 
     removeScratch,
 
-    setCpu: async (id, nanoCpus) =>
-      void (await ask('POST', `/containers/${id}/update`, [201], { json: { cpu: cpuQuota(nanoCpus) } })),
+    setLimits: async (id, limits) =>
+      void (await ask('POST', `/containers/${id}/update`, [201], { json: podmanLimits(limits) })),
 
     listScratch: (label) =>
       ask('GET', '/volumes/json', [200], { query: { filters: JSON.stringify({ label: [label] }) } }),

@@ -1,5 +1,5 @@
 import { cellPaths } from '@glovebox/cell';
-import type { CreateBody } from './create-body.ts';
+import type { ContainerLimits, CreateBody } from './create-body.ts';
 
 /** The part of Podman's own words for a new container that cells use. Names are those of its API, `libpod`. */
 export interface PodmanSpec {
@@ -100,8 +100,7 @@ export function podmanSpec(
     no_new_privileges: host.SecurityOpt.includes('no-new-privileges'),
     seccomp_profile_path: seccompPath ?? 'unconfined',
     read_only_filesystem: host.ReadonlyRootfs,
-    // What Podman puts there besides: a file that tells that this is a container.
-    mask: [...host.MaskedPaths, '/run'],
+    mask: host.MaskedPaths,
     // It cannot be told to make a path read-only, but can mount the host's devices so.
     mounts: host.ReadonlyPaths.filter(isDevice).map((path) => ({
       destination: path,
@@ -112,13 +111,16 @@ export function podmanSpec(
     volumes: [{ Name: scratch, Dest: cellPaths.scratch, Options: ['rw', 'noexec', 'nosuid', 'nodev', 'nocopy'] }],
     oom_score_adj: host.OomScoreAdj,
     r_limits: host.Ulimits.map(({ Name, Soft, Hard }) => ({ type: Name.toUpperCase(), soft: Soft, hard: Hard })),
-    resource_limits: {
-      ...(host.Memory > 0 && { memory: { limit: host.Memory, swap: host.MemorySwap } }),
-      ...(host.NanoCpus > 0 && { cpu: cpuQuota(host.NanoCpus) }),
-      ...(host.PidsLimit > 0 && { pids: { limit: host.PidsLimit } }),
-    },
+    resource_limits: podmanLimits(host),
   };
 }
+
+/** Zero is no limit. */
+export const podmanLimits = ({ Memory, MemorySwap, NanoCpus, PidsLimit }: ContainerLimits): object => ({
+  ...(Memory > 0 && { memory: { limit: Memory, swap: MemorySwap } }),
+  ...(NanoCpus > 0 && { cpu: cpuQuota(NanoCpus) }),
+  ...(PidsLimit > 0 && { pids: { limit: PidsLimit } }),
+});
 
 /** The scratch directory of a body as a volume, which Podman mounts when the container starts, and not before. */
 export function podmanScratch(body: CreateBody, name: string): PodmanVolume {

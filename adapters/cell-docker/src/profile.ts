@@ -13,6 +13,8 @@ export function profileOf(facts: EngineFacts, uid: number): CellProfile {
     rootOptions: ['ro'],
     devOptions: ['nosuid'],
     masked: maskedPaths,
+    // Podman says the host name twice, whatever it is told.
+    ...(facts.kind === 'podman' ? { addedEnvironment: { HOSTNAME: 'cell' } } : {}),
     lacks: facts.remapsIds ? [] : ['namespace-user'],
   };
 }

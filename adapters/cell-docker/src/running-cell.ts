@@ -4,7 +4,7 @@ import type { Cell, CellEnd, CellFacts } from '@glovebox/cell';
 import { type CellId, type CellPlan, GloveboxError, toErrorData } from '@glovebox/contract';
 import type { CellStreams } from './cell-streams.ts';
 import type { CellUse, UseWatch } from './cell-use.ts';
-import { initialCpu, nanoCpus } from './create-body.ts';
+import { containerLimits, initialCpu } from './create-body.ts';
 import type { EngineApi } from './engine-api.ts';
 import { oneLine } from './engine-client.ts';
 import type { EngineContainer } from './engine-schemas.ts';
@@ -25,6 +25,8 @@ export interface RunningCellParts {
   close(): void;
   /** Remove the container and, once that is confirmed, its claim. @returns what could not be done. */
   dismantle(): Promise<GloveboxError | undefined>;
+  /** Called when it could not be confirmed dead: nothing of it is touched but by a later sweep. */
+  onLost(): void;
   /** How long it is sought to be confirmed dead. */
   giveUpMs: number;
   ignoreDeadline: boolean;
@@ -73,6 +75,7 @@ export function superviseCell(parts: RunningCellParts): Cell {
       life = ending ?? { kind: 'ending', cause: 'self', sinceMs: deadMs };
       for (const timer of [lifetime, deadline, patience]) clearTimeout(timer);
       const use = await parts.use.final();
+      if (death.kind === 'lost') parts.onLost();
       const left = death.kind === 'lost' ? death.error : await parts.dismantle();
       const why = explain(ending?.cause, death, use);
       const error = left ?? broken ?? why.error;
@@ -106,7 +109,7 @@ export function superviseCell(parts: RunningCellParts): Cell {
         deadline = setTimeout(() => end('deadline'), Math.min(deadlineMs, plan.limits.lifetimeMs));
       if (cpu === initialCpu(plan)) return;
       try {
-        await api.setCpu(container, nanoCpus(cpu));
+        await api.setLimits(container, containerLimits(plan, cpu));
       } catch (thrown) {
         // It ended meanwhile: then there is nothing to limit.
         if (hasEnded()) return;

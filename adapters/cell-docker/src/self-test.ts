@@ -3,6 +3,7 @@ import { type CellFacts, type ConformanceResult, probeCell } from '@glovebox/cel
 import { type CellPlan, GloveboxError } from '@glovebox/contract';
 import { type BootContext, type BootedCell, bootCell } from './boot.ts';
 import type { EngineApi } from './engine-api.ts';
+import { judgeLimitsByEffect } from './limits-by-effect.ts';
 import { profileOf } from './profile.ts';
 
 /** What a live probe showed of an engine: what a cell saw of itself, and what the engine's host counts of it. */
@@ -24,12 +25,14 @@ export async function probeEngine(context: BootContext, image: string): Promise<
     class: context.facts.class,
     boot: async (plan, id) => {
       booted = await bootCell(context, plan, id);
-      limits = judgeLimits(context.api, booted.container, plan);
+      if (context.facts.kind === 'docker') limits = judgeLimits(context.api, booted.container, plan);
       limits.catch(() => undefined);
       return booted;
     },
     profileOf: () => profileOf(context.facts, booted?.uid ?? 0),
   });
+  // Podman does not tell what its host counts by.
+  if (context.facts.kind === 'podman') limits = judgeLimitsByEffect(context, image);
   return { facts, results: [...results, ...(await limits)] };
 }
 
@@ -56,7 +59,8 @@ const lookPauseMs = 5;
 async function judgeLimits(api: EngineApi, container: string, { limits }: CellPlan): Promise<ConformanceResult[]> {
   const seen: { memory?: number; pids?: number; periods?: number } = {};
   for (let look = 0; look < looks; look++) {
-    const stats = await api.stats(container, 2_000);
+    // What cannot be looked at is not seen, and what is not seen is not in force.
+    const stats = await api.stats(container, 2_000).catch(() => undefined);
     const memory = stats?.memory_stats?.limit;
     if (memory === undefined || memory === 0) {
       // It is gone, or not there yet.

@@ -390,8 +390,12 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
     claim: 'has the documented environment, host name and working directory, and nothing of the host',
     probe: 'probe-cell',
     weaken: 'host-variable',
-    violations: ({ document }) => [
-      ...expectSame('environment', sorted(document.environment), sorted(cellEnvironment)),
+    violations: ({ document, profile }) => [
+      ...expectSame(
+        'environment',
+        sorted(document.environment),
+        sorted({ ...cellEnvironment, ...profile.addedEnvironment }),
+      ),
       ...expectSame('working directory', document.cwd, '/'),
       ...expectSame('host name', document.hostname, 'cell'),
       ...(document.domainname === null || document.domainname === '(none)'

@@ -20,6 +20,8 @@ export interface CellProfile {
   devOptions: readonly string[];
   /** What an engine mounts unasked. Each must be an empty, read-only directory or the null device by what is mounted over it. */
   masked: readonly string[];
+  /** Variables that an engine gives a cell unasked and that say nothing of the host; none where it is left out. */
+  addedEnvironment?: Readonly<Record<string, string>>;
   /** Properties that this engine cannot give; they are not judged. */
   lacks: readonly string[];
 }

@@ -1,0 +1,95 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ConformanceResult, cellPaths } from '@glovebox/cell';
+import { type CellPlan, newCellId } from '@glovebox/contract';
+import { type BootContext, type BootedCell, bootCell } from './boot.ts';
+
+const MiB = 1024 * 1024;
+const cpu = 0.5;
+const spinMs = 500;
+
+/** Half a core, few threads and little memory, for a program of ours that goes against them. */
+const witnessPlan = (image: string, cellClass: CellPlan['class']): CellPlan => ({
+  schema: 'glovebox.cell-plan/1',
+  role: 'probe',
+  class: cellClass,
+  image,
+  limits: {
+    cpu,
+    bootCpu: cpu,
+    memoryBytes: 96 * MiB,
+    pids: 16,
+    scratchBytes: MiB,
+    scratchInodes: 64,
+    openFiles: 64,
+    lifetimeMs: 20_000,
+  },
+});
+
+/**
+ * First it takes what processor time it gets and tells how much of a core that was. Then it asks for more threads than it may
+ * have: the library aborts when it is refused one, and where all come it ends in peace.
+ */
+const witness = `
+const begun = performance.now();
+const before = process.cpuUsage();
+while (performance.now() - begun < ${spinMs});
+const used = process.cpuUsage(before);
+process.stdout.write(String((used.user + used.system) / 1000 / (performance.now() - begun)));
+process.env.UV_THREADPOOL_SIZE = '64';
+require('node:fs').readFile('/proc/self/stat', () => process.exit(0));
+`;
+
+/**
+ * Whether limits are in force, by what becomes of a cell that goes against them: for an engine that does not tell what its
+ * host counts by, but for memory.
+ */
+export async function judgeLimitsByEffect(context: BootContext, image: string): Promise<ConformanceResult[]> {
+  const plan = witnessPlan(image, context.facts.class);
+  const command = [cellPaths.node, '--eval', witness];
+  const cell = await bootCell(context, plan, newCellId(), command);
+  let said = '';
+  cell.stdout.on('data', (chunk: Buffer) => {
+    said = (said + chunk.toString()).slice(0, 100);
+  });
+  cell.stderr.resume();
+  const memory = await countedMemory(context, cell);
+  const { exit } = await cell.ended;
+  const share = Number.parseFloat(said);
+  const judged = (property: string, claim: string, holds: boolean, found: string): ConformanceResult => ({
+    property,
+    claim,
+    violations: holds ? [] : [found],
+  });
+  return [
+    judged(
+      'cgroup-memory',
+      'is counted by its memory limit',
+      memory === plan.limits.memoryBytes,
+      `the engine's host counts by ${memory ?? 'none'}`,
+    ),
+    judged(
+      'cgroup-pids',
+      'gets no more threads than its limit',
+      // The first process of a pid namespace survives its own SIGABRT, and then the library's last word.
+      exit.signal === 'SIGABRT' || exit.signal === 'SIGSEGV',
+      `one that asked for more threads than it may have ended with ${exit.signal ?? exit.code}`,
+    ),
+    // Some of the first period is left to it.
+    judged(
+      'cgroup-cpu',
+      'gets no more processor time than its share',
+      share > 0 && share < (cpu + 1) / 2,
+      `one that may have ${cpu} of a core had ${said === '' ? 'nothing to tell' : said}`,
+    ),
+  ];
+}
+
+/** While it spins, the engine has the time to look. */
+async function countedMemory({ api }: BootContext, { container }: BootedCell): Promise<number | undefined> {
+  for (const end = performance.now() + spinMs; performance.now() < end; await sleep(20)) {
+    const stats = await api.stats(container, 2_000).catch(() => undefined);
+    const limit = stats?.memory_stats?.limit;
+    if (limit !== undefined && limit > 0) return limit;
+  }
+  return undefined;
+}
