@@ -75,7 +75,7 @@ export async function bootCell(
       api,
       container,
       use: watchUse(api, container, plan.limits.pids),
-      open: (onBroken) => streamsOf(attached, plan.role, marker, onBroken),
+      open: (events) => streamsOf(attached, plan.role, marker, events),
       close: () => detach(attached),
       dismantle: () => dismantle(context, id, traces),
       onLost: () => context.onLost(id),

@@ -37,18 +37,21 @@ export interface CellStreams {
   stdin: Writable | null;
 }
 
-/**
- * @param onBroken called when a connection fails while the cell may still run. That it ends is no failure: a cell may close
- *   its outputs.
- */
+export interface StreamEvents {
+  /** A connection failed. */
+  onBroken(thrown: unknown): void;
+  /** An output ended. That is no failure: a cell may close it. As a rule it is dying, and its cgroups are there for a moment. */
+  onEnd(): void;
+}
+
 export function streamsOf(
   { input, error }: Attached,
   role: CellRole,
   marker: string,
-  onBroken: (thrown: unknown) => void,
+  events: StreamEvents,
 ): CellStreams {
-  const stdout = framesOf(input, 'stdout', onBroken);
-  const stderr = framesOf(error, 'stderr', onBroken);
+  const stdout = framesOf(input, 'stdout', events);
+  const stderr = framesOf(error, 'stderr', events);
   switch (role) {
     case 'probe':
       return { channel: endedWith(input), stdout, stderr, stdin: null };
@@ -66,12 +69,13 @@ export function streamsOf(
 }
 
 /** What is lost of a connection ends its stream: a broken one is told by how the cell ends, and not by an error of each stream. */
-function framesOf(socket: Socket, stream: keyof typeof frameStreams, onBroken: (thrown: unknown) => void): FrameReader {
+function framesOf(socket: Socket, stream: keyof typeof frameStreams, { onBroken, onEnd }: StreamEvents): FrameReader {
   const reader = new FrameReader(stream);
   socket.on('error', (thrown) => {
     onBroken(thrown);
     reader.end();
   });
+  socket.on('end', onEnd);
   socket.on('close', () => reader.end());
   reader.on('error', (thrown) => {
     onBroken(thrown);

@@ -1,5 +1,6 @@
 import type { CellEnd } from '@glovebox/cell';
 import type { EngineApi } from './engine-api.ts';
+import { findLocalCgroup } from './local-cgroup.ts';
 
 /** What a cell used, as far as anybody saw. */
 export interface CellUse {
@@ -9,26 +10,43 @@ export interface CellUse {
   oomKilled: boolean;
 }
 
-/** Looks at what a cell uses while it can be seen: an engine forgets it when the container stops. */
+/** Looks at what a cell uses while it can be seen: kernel and engine forget it when the container is dead. */
 export interface UseWatch {
+  /** To be called whenever it may be the last time: what the kernel counted so far. Takes no time. */
+  look(): void;
   /** Resolves when the kill may be sent. Never rejects. */
   beforeKill(cause: CellEnd['cause']): Promise<void>;
-  final(): Promise<CellUse>;
+  final(): CellUse;
 }
 
-/** A cell that has done its work waits this long for the last look at it, and no other waits at all. */
+/** Where only the engine can tell: a cell that has done its work waits this long for that, and no other waits at all. */
 const lastLookMs = 250;
 
+/**
+ * The kernel's own count where the engine is on this host. Elsewhere what the engine last told: that it had as many processes
+ * as it may counts as having hit that limit, and what nobody saw is not made up.
+ */
 export function watchUse(api: EngineApi, container: string, pidsLimit: number): UseWatch {
   const use: CellUse = { peakMemoryBytes: null, peakPids: null, pidsLimitHit: false, oomKilled: false };
+  const readCgroup = findLocalCgroup(container);
+  const look = (): void => {
+    const count = readCgroup?.();
+    if (count === undefined) return;
+    use.peakMemoryBytes = count.peakMemoryBytes ?? use.peakMemoryBytes;
+    use.peakPids = count.peakPids ?? use.peakPids;
+    use.pidsLimitHit ||= (count.pidsRefused ?? 0) > 0;
+    use.oomKilled ||= (count.oomKills ?? 0) > 0;
+  };
   return {
+    look,
     async beforeKill(cause) {
-      if (cause !== 'done') return;
+      look();
+      if (cause !== 'done' || readCgroup !== undefined) return;
       const stats = await api.stats(container, lastLookMs).catch(() => undefined);
       const peak = stats?.memory_stats?.max_usage;
       if (peak !== undefined && peak > 0) use.peakMemoryBytes = peak;
       if ((stats?.pids_stats?.current ?? 0) >= pidsLimit) use.pidsLimitHit = true;
     },
-    final: () => Promise.resolve(use),
+    final: () => use,
   };
 }

@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cell, CellEnd, CellFacts } from '@glovebox/cell';
 import { type CellId, type CellPlan, GloveboxError, toErrorData } from '@glovebox/contract';
-import type { CellStreams } from './cell-streams.ts';
+import type { CellStreams, StreamEvents } from './cell-streams.ts';
 import type { CellUse, UseWatch } from './cell-use.ts';
 import { containerLimits, initialCpu } from './create-body.ts';
 import type { EngineApi } from './engine-api.ts';
@@ -19,8 +19,7 @@ export interface RunningCellParts {
   api: EngineApi;
   container: string;
   use: UseWatch;
-  /** @param onBroken called when a connection to the container fails. */
-  open(onBroken: (thrown: unknown) => void): CellStreams;
+  open(events: StreamEvents): CellStreams;
   /** Close what is left of the connections: what is in them can be read until then. */
   close(): void;
   /** Remove the container and, once that is confirmed, its claim. @returns what could not be done. */
@@ -34,6 +33,12 @@ export interface RunningCellParts {
 
 /** How long an engine may take from a kill to saying that the container has stopped, before it is asked again. */
 const patienceMs = 2_000;
+
+/**
+ * How long a killed cell's last words can be read before its connections are closed. An engine takes a container for running
+ * until it has got rid of all that it wrote, so one whose reader has stopped would never be confirmed dead.
+ */
+const lastWordsMs = 500;
 
 /** How long what a dead cell wrote can be read. */
 const leftoverMs = 30_000;
@@ -50,6 +55,7 @@ export function superviseCell(parts: RunningCellParts): Cell {
   let broken: GloveboxError | undefined;
   let deadline: NodeJS.Timeout | undefined;
   let patience: NodeJS.Timeout | undefined;
+  let lastWords: NodeJS.Timeout | undefined;
   let dispatched = false;
 
   const end = (cause: CellEnd['cause']): void => {
@@ -57,6 +63,7 @@ export function superviseCell(parts: RunningCellParts): Cell {
     life = { kind: 'ending', cause, sinceMs: performance.now() };
     // Sent at once; whether it came through is asked for later.
     void parts.use.beforeKill(cause).then(() => api.kill(container).catch(() => waiting.abort()));
+    lastWords = setTimeout(parts.close, lastWordsMs);
     patience = setTimeout(() => waiting.abort(), patienceMs);
   };
   const breakOff = (thrown: unknown): void => {
@@ -66,15 +73,15 @@ export function superviseCell(parts: RunningCellParts): Cell {
   };
 
   const lifetime = setTimeout(() => end('lifetime'), parts.ignoreDeadline ? 2 ** 31 - 1 : plan.limits.lifetimeMs);
-  const streams = parts.open(breakOff);
+  const streams = parts.open({ onBroken: breakOff, onEnd: parts.use.look });
 
   const ended = whenDead({ api, container, signal: waiting.signal, onBroken: breakOff, giveUpMs: parts.giveUpMs }).then(
     async (death): Promise<CellEnd> => {
       const deadMs = performance.now();
       const ending = life.kind === 'ending' ? life : undefined;
       life = ending ?? { kind: 'ending', cause: 'self', sinceMs: deadMs };
-      for (const timer of [lifetime, deadline, patience]) clearTimeout(timer);
-      const use = await parts.use.final();
+      for (const timer of [lifetime, deadline, patience, lastWords]) clearTimeout(timer);
+      const use = parts.use.final();
       if (death.kind === 'lost') parts.onLost();
       const left = death.kind === 'lost' ? death.error : await parts.dismantle();
       const why = explain(ending?.cause, death, use);

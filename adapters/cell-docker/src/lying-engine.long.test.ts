@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DockerBench, openDockerBench } from '../../../test/support/docker-bench.ts';
+import { type DockerEngine, startDockerEngine } from '../../../test/support/docker-engine.ts';
+import { hiding, visibleOmissions } from '../../../test/support/engine-lies.ts';
+import { openEngineProxy } from '../../../test/support/engine-proxy.ts';
+import type { CreateBody } from './create-body.ts';
+
+let engine: DockerEngine;
+let bench: DockerBench;
+beforeAll(async () => {
+  engine = await startDockerEngine();
+  bench = openDockerBench({ engine: { socketPath: engine.socketPath }, runtime: 'runc' });
+});
+afterAll(async () => {
+  await engine.stop();
+  bench.remove();
+});
+
+/** What the container's description hides, a probe cell sees. */
+describe('an engine that says that all is as it was told is found out by a live cell, before any other boots:', () => {
+  it.each(visibleOmissions)('$what', async (omission) => {
+    const proxy = await openEngineProxy(engine.socketPath, hiding(omission));
+    try {
+      const driver = bench.open({ engine: { socketPath: proxy.socketPath } });
+      await expect(bench.boot({}, driver)).rejects.toMatchObject({
+        code: 'ENGINE_REFUSED',
+        message: expect.stringContaining(omission.property),
+      });
+      const commands = proxy.seen
+        .filter(({ path }) => path === '/containers/create')
+        .map(({ json }) => (json as CreateBody).Cmd.at(-1));
+      expect(new Set(commands)).toEqual(new Set(['/glovebox/probe.cjs']));
+      expect(await bench.driver.gauges()).toMatchObject({ cells: 0, uidClaims: 0 });
+    } finally {
+      await proxy.close();
+    }
+  });
+
+  it('and one that hides nothing is not', async () => {
+    const nothing = { what: 'nothing', property: '', change: (body: CreateBody) => body };
+    const proxy = await openEngineProxy(engine.socketPath, hiding(nothing));
+    try {
+      const cell = await bench.boot({}, bench.open({ engine: { socketPath: proxy.socketPath } }));
+      cell.run('say(1)');
+      expect(await cell.heard()).toBe(1);
+    } finally {
+      await bench.settle();
+      await proxy.close();
+    }
+  });
+});
