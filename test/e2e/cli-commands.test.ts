@@ -50,9 +50,18 @@ describe('glovebox init', () => {
     // What is commented out is what the configuration takes.
     const settings = text
       .split('\n')
-      .filter((line) => /^# [a-z]+: /.test(line))
+      .filter((line) => /^# [a-zA-Z]+: /.test(line))
       .map((line) => line.slice(2));
-    expect(settings.map((line) => line.split(':')[0])).toEqual(['runtime', 'registry', 'packages']);
+    expect(settings.map((line) => line.split(':')[0])).toEqual([
+      'driver',
+      'docker',
+      'celld',
+      'class',
+      'runtime',
+      'acceptedRisks',
+      'registry',
+      'packages',
+    ]);
     writeFileSync(join(home.dataDir, 'glovebox.yaml'), `${settings.join('\n')}\n`);
     expect((await home.run(['run', 'list'])).code).toBe(0);
   });
@@ -117,6 +126,17 @@ describe('glovebox doctor', () => {
     expect(facts.every(({ name, detail }) => name !== '' && detail !== '')).toBe(true);
     expect(new Set(facts.map(({ name }) => name)).size).toBe(facts.length);
     expect(swept).toMatchObject({ removed: { cells: 0, processes: 0 } });
+    const { class: cellClass, drivers, gauges } = json() as unknown as {
+      class: string;
+      drivers: { driver: string; class: string; usable: boolean; facts: { name: string }[] }[];
+      gauges: Record<string, number>;
+    };
+    // What is configured comes first, and each is there once.
+    expect(cellClass).toBe('ns');
+    expect(drivers[0]).toMatchObject({ driver: 'oci', class: 'ns', usable: true });
+    const names = drivers.map((each) => `${each.driver} ${each.class}`);
+    expect(new Set(names).size).toBe(names.length);
+    expect(Object.values(gauges)).toEqual(Array(7).fill(0));
   });
 });
 

@@ -135,7 +135,7 @@ const runtimes: [string, string | undefined, string, RegExp][] = [
   ['hangs when it is asked', '#!/bin/sh\ntrap "" TERM INT\nsleep 300 & wait\n', 'RUNTIME_BROKEN', /did not answer/],
   ['says something else', '#!/bin/sh\nprintf "\\033[2Jhello\\n"\n', 'RUNTIME_BROKEN', /does not tell/],
   ['says too much', '#!/bin/sh\nexec yes crun\n', 'RUNTIME_BROKEN', /./],
-  ['is too old', '#!/bin/sh\necho crun version 0.1\n', 'HOST_UNSUPPORTED', /below|CVE/],
+  ['is too old', '#!/bin/sh\necho runc version 1.1.11\n', 'HOST_UNSUPPORTED', /CVE-2024-21626/],
   ['is no program', 'this is text', 'RUNTIME_BROKEN', /./],
   [
     'makes no container',

@@ -3,6 +3,7 @@ import { release as kernelRelease } from 'node:os';
 import { dirname } from 'node:path';
 import {
   type Cell,
+  type ConformanceResult,
   caught,
   type FactOutcome,
   type HostFact,
@@ -93,7 +94,7 @@ async function sandboxFacts(boot: InspectContext['boot'], image: string): Promis
   });
   const confined = (await witness) ?? { state: 'unknown' as const, detail: 'not looked at' };
   return [
-    ...probedFacts(facts, results),
+    ...probedFacts(facts, results.map(inItsWords)),
     ...untoldFacts().map(([name, outcome]) => hostFact(name, false, outcome)),
     hostFact('sandbox-confined', true, confined),
   ];
@@ -173,6 +174,12 @@ function isWritable(path: string): boolean {
     return false;
   }
 }
+
+/** Claim no more than holds: the number of files is not bounded, and has a fact of its own. */
+const inItsWords = (result: ConformanceResult): ConformanceResult =>
+  result.property === 'scratch-limited'
+    ? { ...result, claim: 'has a scratch directory that is limited in bytes and from which nothing can be executed' }
+    : result;
 
 async function runtimeFacts(options: ResolvedOptions, cellClass: CellClass): Promise<HostFact[]> {
   try {

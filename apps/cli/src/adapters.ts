@@ -1,9 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CellDriver } from '@glovebox/cell';
+import type { EngineAddress } from '@glovebox/cell-docker';
 import type { OciDriverOptions, RuntimeChoice } from '@glovebox/cell-oci';
-import type { InstanceId } from '@glovebox/contract';
+import { GloveboxError, type InstanceId } from '@glovebox/contract';
 import type { ImageStore, PackageSource } from '@glovebox/engine';
-import type { Config } from './config.ts';
+import type { Config, DockerSettings } from './config.ts';
 
 /** Host uids in use by cells, of every data directory on this host. */
 export const claimsDirectory = '/run/glovebox-uids';
@@ -37,20 +39,87 @@ export async function openImages(config: Config, places: Places = {}): Promise<I
   return createImageStore({ dataDir: places.imagesDir ?? config.dataDir });
 }
 
+/** The driver that is configured. It looks at nothing yet. */
 export async function openDriver(
   config: Config,
   instance: InstanceId,
   overrides: DriverOverrides = {},
   places: Places = {},
 ): Promise<CellDriver> {
+  switch (config.driver) {
+    case 'oci':
+      return openOciDriver(config, instance, overrides, places);
+    case 'docker':
+      return openDockerDriver(config, requireSettings(config, 'docker'), instance, places);
+    case 'celld': {
+      const { createCelldDriver } = await import('@glovebox/cell-celld');
+      return createCelldDriver({ socketPath: requireSettings(config, 'celld').socket });
+    }
+  }
+}
+
+async function openOciDriver(
+  config: Config,
+  instance: InstanceId,
+  overrides: DriverOverrides,
+  places: Places,
+): Promise<CellDriver> {
   const { createOciDriver } = await import('@glovebox/cell-oci');
   return createOciDriver({
     runDirectory: join(config.dataDir, 'run'),
     instance,
     claimsDirectory,
-    rootfsOf: (digest: string) =>
-      join(places.imagesDir ?? config.dataDir, 'images', digest.slice('sha256:'.length), 'rootfs'),
+    acceptedRisks: config.acceptedRisks,
+    rootfsOf: (digest: string) => join(imageDirOf(config, places, digest), 'rootfs'),
     ...(config.runtime === 'auto' ? {} : { runtime: config.runtime as RuntimeChoice }),
     ...overrides,
   });
+}
+
+async function openDockerDriver(
+  config: Config,
+  settings: DockerSettings,
+  instance: InstanceId,
+  places: Places,
+): Promise<CellDriver> {
+  const [{ createDockerDriver }, { imageArchive }] = await Promise.all([
+    import('@glovebox/cell-docker'),
+    import('@glovebox/image-rootfs'),
+  ]);
+  return createDockerDriver({
+    runDirectory: join(config.dataDir, 'run'),
+    instance,
+    claimsDirectory,
+    acceptedRisks: config.acceptedRisks,
+    engine: addressOf(settings),
+    archiveOf: (digest) => imageArchive(imageDirOf(config, places, digest)),
+    ...(settings.runtime === undefined ? {} : { runtime: settings.runtime }),
+  });
+}
+
+const imageDirOf = (config: Config, { imagesDir }: Places, digest: string): string =>
+  join(imagesDir ?? config.dataDir, 'images', digest.slice('sha256:'.length));
+
+function requireSettings<Name extends 'docker' | 'celld'>(config: Config, name: Name): NonNullable<Config[Name]> {
+  const settings = config[name];
+  if (settings !== undefined) return settings as NonNullable<Config[Name]>;
+  throw new GloveboxError('CONFIG_INVALID', { message: `The driver is ${name}, and nothing is set for it.` });
+}
+
+/** @throws GloveboxError `CONFIG_INVALID` where a certificate or key cannot be read. */
+function addressOf({ host, tls }: DockerSettings): EngineAddress {
+  const url = new URL(host);
+  if (tls === undefined) return { socketPath: host.slice('unix://'.length) };
+  const read = (name: 'ca' | 'cert' | 'key'): string => {
+    try {
+      return readFileSync(tls[name], 'utf8');
+    } catch (cause) {
+      throw new GloveboxError('CONFIG_INVALID', {
+        message: `docker.tls.${name} cannot be read: ${(cause as Error).message}.`,
+        cause,
+      });
+    }
+  };
+  const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  return { host: hostname, port: Number(url.port), tls: { ca: read('ca'), cert: read('cert'), key: read('key') } };
 }
