@@ -126,7 +126,11 @@ describe('glovebox doctor', () => {
     expect(facts.every(({ name, detail }) => name !== '' && detail !== '')).toBe(true);
     expect(new Set(facts.map(({ name }) => name)).size).toBe(facts.length);
     expect(swept).toMatchObject({ removed: { cells: 0, processes: 0 } });
-    const { class: cellClass, drivers, gauges } = json() as unknown as {
+    const {
+      class: cellClass,
+      drivers,
+      gauges,
+    } = json() as unknown as {
       class: string;
       drivers: { driver: string; class: string; usable: boolean; facts: { name: string }[] }[];
       gauges: Record<string, number>;
