@@ -54,7 +54,7 @@ describe('corrupted ends the connection', () => {
     ['type 0', [hello(), frame(0, 0)]],
     ['a flag', [hello(), frame(type.open, 1, '["GET","a://b"]', 1)]],
     ['reserved bytes', [hello(), frame(type.open, 1, '["GET","a://b"]', 0, 1)]],
-    ['a frame above the greatest size', [hello(), frame(type.data, 1, Buffer.alloc(65_537))]],
+    ['a frame above the greatest size', [hello(), open(1), frame(type.data, 1, Buffer.alloc(65_537))]],
     ['OPEN with an even id', [hello(), open(2)]],
     ['OPEN on stream 0', [hello(), open(0)]],
     ['OPEN with an id above 2^31-1', [hello(), open(0x8000_0001)]],
