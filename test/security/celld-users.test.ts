@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -6,64 +6,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CelldUser, makeHome, type TestCelld } from '../support/celld.ts';
 import { openCelldBench } from '../support/celld-bench.ts';
+import { type Try, tryAs } from '../support/celld-tries.ts';
 
 /** The server and its group; the user that celld is in a group of its own; somebody else. None of them is on the machine. */
 const server: CelldUser = { uid: 64_101, gid: 64_100 };
 const celldUser: CelldUser = { uid: 64_102, gid: 64_104 };
 const stranger: CelldUser = { uid: 64_103, gid: 64_103 };
-
-/**
- * Tries things as the user that it runs as, and tells how each went. Boots a cell, where it is given a socket, and while
- * that lives tries what needs a cell.
- */
-const program = `
-  import fs from 'node:fs';
-  import { connect } from 'node:net';
-  import { createCelldDriver } from '@glovebox/cell-celld';
-  import { newCellId } from '@glovebox/contract';
-  const { socketPath, plan, tries } = JSON.parse(process.argv[1]);
-  const actions = {
-    read: (path) => fs.closeSync(fs.openSync(path)),
-    write: (path) => fs.closeSync(fs.openSync(path, 'a')),
-    list: (path) => fs.readdirSync(path),
-    make: (path) => fs.mkdirSync(path),
-    signal: (pid) => process.kill(pid, 0),
-    connect: (path) => new Promise((resolve, reject) => connect(path).once('connect', function () { this.destroy(); resolve(); }).once('error', reject)),
-  };
-  const result = { uid: process.getuid(), groups: process.getgroups() };
-  let cell;
-  if (socketPath) {
-    try {
-      cell = await createCelldDriver({ socketPath }).boot(plan, newCellId());
-      cell.channel.write('say(6 * 7)\\0');
-      result.heard = await new Promise((resolve) => cell.channel.once('data', (chunk) => resolve(JSON.parse(chunk))));
-    } catch (error) { result.heard = error.code; }
-  }
-  for (const [name, action, path] of tries) {
-    try { await actions[action](path); result[name] = 'ok'; } catch (error) { result[name] = error.code; }
-  }
-  cell?.kill('done');
-  result.cause = (await cell?.ended)?.cause;
-  console.log(JSON.stringify(result));
-`;
-
-type Try = [name: string, action: 'read' | 'write' | 'list' | 'make' | 'signal' | 'connect', path: string | number];
-
-function tryAs(user: CelldUser, given: { socketPath?: string; plan?: object; tries: Try[] }): Record<string, unknown> {
-  const { stdout, stderr } = spawnSync(
-    process.execPath,
-    ['--input-type=module', '-e', program, JSON.stringify(given)],
-    {
-      ...user,
-      cwd: import.meta.dirname,
-      env: { PATH: '/usr/bin:/bin' },
-      encoding: 'utf8',
-      timeout: 50_000,
-    },
-  );
-  if (stdout === '') throw new Error(stderr);
-  return JSON.parse(stdout) as Record<string, unknown>;
-}
 
 const refusals = (result: Record<string, unknown>, tries: readonly Try[]): unknown[] =>
   tries.map(([name]) => result[name]);
@@ -112,8 +60,7 @@ describe('the server, which has a uid of its own and may use the socket of celld
       ['files of celld', 'list', `/proc/${celld.child.pid}/fd`],
     ];
     const result = tryAs(server, {
-      socketPath: celld.socketPath,
-      plan: bench.cells.plan(),
+      cell: { socketPath: celld.socketPath, plan: bench.cells.plan(), code: 'say(6 * 7)' },
       tries: [
         ...denied,
         ['a signal to celld', 'signal', celld.child.pid ?? 0],
@@ -132,8 +79,7 @@ describe('the server, which has a uid of its own and may use the socket of celld
 
   it('is alone in that: who is not in the group cannot connect', () => {
     const result = tryAs(stranger, {
-      socketPath: celld.socketPath,
-      plan: bench.cells.plan(),
+      cell: { socketPath: celld.socketPath, plan: bench.cells.plan() },
       tries: [['socket', 'connect', celld.socketPath]],
     });
     expect(result).toMatchObject({ heard: 'CELLD_UNREACHABLE', socket: 'EACCES' });

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { noteInstance } from './instances.ts';
 
 export const celldBin = fileURLToPath(new URL('../../apps/celld/bin/celld', import.meta.url));
 
@@ -60,6 +61,7 @@ export async function startCelld(options: CelldOptions): Promise<TestCelld> {
   });
   const end = await Promise.race([ready, exited]);
   if (end !== undefined) throw Object.assign(new Error(said), { exit: end });
+  noteInstance(readFileSync(join(runDirectory, 'instance'), 'utf8').trim());
   return {
     child,
     home,

@@ -39,8 +39,12 @@ export interface TestRun extends TrialResult {
   file(name: string): Promise<string>;
 }
 
-/** A whole engine with real cells, in a data directory of its own that `close` removes. */
-export async function openTestEngine(overrides: DriverOverrides = {}): Promise<TestEngine> {
+/**
+ * A whole engine with real cells, in a data directory of its own that `close` removes.
+ *
+ * @param driver what makes the cells, in place of one of the engine's own.
+ */
+export async function openTestEngine(overrides: DriverOverrides = {}, driver?: CellDriver): Promise<TestEngine> {
   const images = createImageStore({ dataDir: sharedImages });
   await images.build({});
   const dir = await mkdtemp(join(tmpdir(), 'glovebox-test-'));
@@ -55,7 +59,7 @@ export async function openTestEngine(overrides: DriverOverrides = {}): Promise<T
   const local = await openLocalEngine(config, overrides, { imagesDir: sharedImages });
   noteInstance(local.engine.signer.instance);
   const boots: CellRole[] = [];
-  const engine: Engine = { ...local.engine, driver: counting(local.engine.driver, boots) };
+  const engine: Engine = { ...local.engine, driver: counting(driver ?? local.engine.driver, boots) };
   let packages = 0;
   return {
     engine,
