@@ -8,7 +8,7 @@ export default defineConfig({
     fileParallelism: false,
     include: ['**/*.test.ts'],
     exclude: ['**/node_modules/**', '**/fixtures/**', '**/.cache/**'],
-    testTimeout: 20_000,
+    testTimeout: 12_000,
     hookTimeout: 20_000,
     teardownTimeout: 5000,
   },

@@ -47,23 +47,23 @@ export const liveWitnesses: Record<LiveWitness, (boot: BootWitness) => Promise<s
     return cause === 'self' ? [] : [`it ended by ${cause}`];
   },
   'busy-loop': async (boot) => {
-    const cell = await boot({ cpu: 0.1 });
+    const cell = await boot({ cpu: 0.05 });
     cell.run('say(1)');
     await cell.heard();
-    await cell.dispatch({ cpu: 0.1, deadlineMs: 30_000 });
+    await cell.dispatch({ cpu: 0.05, deadlineMs: 30_000 });
     cell.run(`
       const began = performance.now();
       const before = process.cpuUsage();
       const used = () => { const { user, system } = process.cpuUsage(before); return (user + system) / 1000; };
-      while (used() < 200) ;
-      say(performance.now() - began);
+      while (used() < 200 && performance.now() - began < 3000) ;
+      say(used());
     `);
-    const tookMs = await cell.heard();
+    const usedMs = await cell.heard();
     cell.kill('done');
     await cell.ended;
-    if (typeof tookMs !== 'number') return ['it did not end its work'];
-    // A tenth of a core gives 200 ms in 2 s, but for what is handed out ahead.
-    return tookMs >= 1500 ? [] : [`it had 200 ms of processor time within ${Math.round(tookMs)} ms`];
+    if (typeof usedMs !== 'number') return ['it did not end its work'];
+    // A twentieth of a core gives 150 ms in that time, and one period's share ahead. On a busy host there is more to be had.
+    return usedMs < 200 ? [] : ['it had 200 ms of processor time within 3 s'];
   },
   'endless-loop': async (boot) => {
     const cell = await boot({});
@@ -71,13 +71,10 @@ export const liveWitnesses: Record<LiveWitness, (boot: BootWitness) => Promise<s
     await cell.heard();
     await cell.dispatch({ cpu: 1, deadlineMs: 300 });
     cell.run('for (;;) ;');
-    const given = new AbortController();
-    const alive = sleep(3000, 'alive' as const, { signal: given.signal }).catch(() => 'alive' as const);
-    const first = await Promise.race([cell.ended, alive]);
-    given.abort();
+    await Promise.race([cell.ended, sleep(1000, undefined, { ref: false })]);
+    // Only the first reason to kill counts, however long the death takes on a busy host.
     cell.kill('done');
     const { cause } = await cell.ended;
-    if (first === 'alive') return ['it lived on long after its deadline'];
-    return cause === 'deadline' ? [] : [`it ended by ${cause}`];
+    return cause === 'deadline' ? [] : [`it lived on after its deadline, and ended by ${cause}`];
   },
 };
