@@ -49,3 +49,18 @@ describe('an engine that says that all is as it was told is found out by a live 
     }
   });
 });
+
+it('an engine that says that it started a container and did not is refused', async () => {
+  const proxy = await openEngineProxy(engine.socketPath, {
+    instead: ({ path }) => (path.endsWith('/start') ? { status: 204, json: undefined } : undefined),
+  });
+  try {
+    const driver = bench.open({ engine: { socketPath: proxy.socketPath } });
+    await expect(bench.boot({}, driver)).rejects.toMatchObject({
+      code: expect.stringMatching(/^(ENGINE_REFUSED|CELL_BOOT_FAILED|HOST_UNSUPPORTED)$/),
+    });
+    expect(await bench.driver.gauges()).toMatchObject({ cells: 0, uidClaims: 0 });
+  } finally {
+    await proxy.close();
+  }
+});
