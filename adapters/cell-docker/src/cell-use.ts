@@ -16,8 +16,15 @@ export interface UseWatch {
   look(): void;
   /** Resolves when the kill may be sent. Never rejects. */
   beforeKill(cause: CellEnd['cause']): Promise<void>;
+  /** Ends the watch. */
   final(): CellUse;
 }
+
+/**
+ * The kernel's count goes with the container, some 50 ms after its death and before an engine tells of that: who has not
+ * looked by then knows nothing. A cell that is refused a thread is dead a moment later, as a rule.
+ */
+const lookEveryMs = 20;
 
 /** Where only the engine can tell: a cell that has done its work waits this long for that, and no other waits at all. */
 const lastLookMs = 250;
@@ -28,25 +35,33 @@ const lastLookMs = 250;
  */
 export function watchUse(api: EngineApi, container: string, pidsLimit: number): UseWatch {
   const use: CellUse = { peakMemoryBytes: null, peakPids: null, pidsLimitHit: false, oomKilled: false };
-  const readCgroup = findLocalCgroup(container);
+  const cgroup = findLocalCgroup(container);
+  let isOver = false;
   const look = (): void => {
-    const count = readCgroup?.();
+    if (isOver) return;
+    const count = cgroup?.read();
     if (count === undefined) return;
     use.peakMemoryBytes = count.peakMemoryBytes ?? use.peakMemoryBytes;
     use.peakPids = count.peakPids ?? use.peakPids;
     use.pidsLimitHit ||= (count.pidsRefused ?? 0) > 0;
     use.oomKilled ||= (count.oomKills ?? 0) > 0;
   };
+  const timer = cgroup === undefined ? undefined : setInterval(look, lookEveryMs).unref();
   return {
     look,
     async beforeKill(cause) {
       look();
-      if (cause !== 'done' || readCgroup !== undefined) return;
+      if (cause !== 'done' || cgroup !== undefined) return;
       const stats = await api.stats(container, lastLookMs).catch(() => undefined);
       const peak = stats?.memory_stats?.max_usage;
       if (peak !== undefined && peak > 0) use.peakMemoryBytes = peak;
       if ((stats?.pids_stats?.current ?? 0) >= pidsLimit) use.pidsLimitHit = true;
     },
-    final: () => use,
+    final() {
+      isOver = true;
+      clearInterval(timer);
+      cgroup?.close();
+      return use;
+    },
   };
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** What the kernel counted of one container. What it does not tell is left out. */
@@ -10,8 +10,12 @@ export interface CgroupCount {
   oomKills?: number;
 }
 
-/** Looks at a container's cgroups, as long as they are there. @returns undefined once they are not. */
-export type CgroupReader = () => CgroupCount | undefined;
+/** A container's cgroups. Its files are held open, so that a look costs some microseconds. */
+export interface LocalCgroup {
+  /** @returns undefined once they are not there. */
+  read(): CgroupCount | undefined;
+  close(): void;
+}
 
 /** By controller: where its hierarchy is. Both are the same with version 2. */
 interface Hierarchies {
@@ -29,22 +33,30 @@ const maxDepth = 3;
  * @param id of the container, 64 hexadecimal digits.
  * @returns undefined where there are none: the engine is elsewhere, or they are not shown here.
  */
-export function findLocalCgroup(id: string): CgroupReader | undefined {
+export function findLocalCgroup(id: string): LocalCgroup | undefined {
   const { memory, pids } = readHierarchies();
   const memoryPath = firstBelow(memory, id);
   const pidsPath = firstBelow(pids, id);
   if (memoryPath === undefined || pidsPath === undefined) return undefined;
-  return () => {
-    const count: CgroupCount = {
-      ...named('peakMemoryBytes', readNumber(memoryPath, ['memory.peak', 'memory.max_usage_in_bytes'])),
-      ...named('peakPids', readNumber(pidsPath, ['pids.peak'])),
-      ...named('pidsRefused', readKey(pidsPath, 'pids.events', 'max')),
-      ...named(
-        'oomKills',
-        readKey(memoryPath, 'memory.events', 'oom_kill') ?? readKey(memoryPath, 'memory.oom_control', 'oom_kill'),
-      ),
-    };
-    return Object.keys(count).length === 0 ? undefined : count;
+  const files = {
+    memoryPeak: open(memoryPath, ['memory.peak', 'memory.max_usage_in_bytes']),
+    oom: open(memoryPath, ['memory.events', 'memory.oom_control']),
+    pidsPeak: open(pidsPath, ['pids.peak']),
+    pidsEvents: open(pidsPath, ['pids.events']),
+  };
+  return {
+    read() {
+      const count: CgroupCount = {
+        ...named('peakMemoryBytes', numberIn(files.memoryPeak)),
+        ...named('peakPids', numberIn(files.pidsPeak)),
+        ...named('pidsRefused', numberIn(files.pidsEvents, 'max')),
+        ...named('oomKills', numberIn(files.oom, 'oom_kill')),
+      };
+      return Object.keys(count).length === 0 ? undefined : count;
+    },
+    close() {
+      for (const file of Object.values(files)) if (file !== undefined) closeSync(file);
+    },
   };
 }
 
@@ -95,15 +107,28 @@ function readText(path: string): string | undefined {
   }
 }
 
-function readNumber(path: string, files: readonly string[]): number | undefined {
-  for (const file of files) {
-    const text = readText(join(path, file))?.trim();
-    if (text !== undefined && /^\d+$/.test(text)) return Number(text);
+/** @returns the first of them that there is. */
+function open(directory: string, names: readonly string[]): number | undefined {
+  for (const name of names) {
+    try {
+      return openSync(join(directory, name), 'r');
+    } catch {
+      // This kernel, or this version, has no such file.
+    }
   }
   return undefined;
 }
 
-function readKey(path: string, file: string, key: string): number | undefined {
-  const match = new RegExp(`^${key} (\\d+)$`, 'm').exec(readText(join(path, file)) ?? '');
+/** The one number of a file, or that of a line with this key. Undefined where it is not told, or the cgroup is gone. */
+function numberIn(file: number | undefined, key?: string): number | undefined {
+  if (file === undefined) return undefined;
+  const bytes = Buffer.alloc(4096);
+  let text: string;
+  try {
+    text = bytes.toString('latin1', 0, readSync(file, bytes, 0, bytes.length, 0));
+  } catch {
+    return undefined;
+  }
+  const match = (key === undefined ? /^(\d+)$/m : new RegExp(`^${key} (\\d+)$`, 'm')).exec(text);
   return match === null ? undefined : Number(match[1]);
 }
