@@ -21,7 +21,7 @@ import {
   release,
   type UserNamespace,
 } from './launch.ts';
-import { cellOomScoreAdj, makeSpec, type OciSpec } from './oci-spec.ts';
+import { cellOomScoreAdj, cpuSeconds, makeSpec, type OciSpec } from './oci-spec.ts';
 import { driverName, isWeakened, type ResolvedOptions } from './options.ts';
 import { propertiesOf, weakenedProperty } from './properties.ts';
 import { superviseCell } from './running-cell.ts';
@@ -95,7 +95,7 @@ export async function bootCell(
       joinFiles: joinFiles(hierarchies, name, shape),
       runtimeArgv: runtimeCommand(host.runtime, runtimeCall(at.bundle, id)),
       stdin: plan.role === 'bundle' || (sandboxed && plan.role !== 'probe') ? 'pipe' : 'null',
-      ...(sandboxed ? { userNamespace: sandboxUsers(traces) } : {}),
+      ...(sandboxed ? { userNamespace: sandboxUsers(traces, plan) } : {}),
     });
     const cgroup = createCellCgroup(hierarchies, name, shape, plan.limits);
     await release(launched, options.bootDeadlineMs);
@@ -154,11 +154,12 @@ function specFor(
 /** The user that runsc gives to a sandbox is the host's `nobody` in number alone: it is the cell's own id. */
 const runscNobody = 65_534;
 
-const sandboxUsers = ({ claim }: Traces): UserNamespace => ({
+const sandboxUsers = ({ claim }: Traces, { limits }: CellPlan): UserNamespace => ({
   rootId: claim.rootId,
   userId: claim.cellId,
   innerId: runscNobody,
   oomScoreAdj: cellOomScoreAdj,
+  cpuSeconds: cpuSeconds(limits),
 });
 
 function factsOf(context: BootContext, plan: CellPlan, spec: OciSpec, cgroup: CellCgroup): CellFacts {

@@ -60,7 +60,7 @@ const becomeRuntime = [`printf J >&${channelFd}`, 'exec "$@"'].join('\n');
 /**
  * The same in a user namespace, as its root, for a runtime that would otherwise run as root of the host. Before the
  * runtime's argv stand nsenter, unshare, sh, the host ids of root and of the one user that the namespace has besides,
- * that user's number in it, and what the kernel is to prefer it by when memory is short.
+ * that user's number in it, what the kernel is to prefer it by when memory is short, and seconds of processor time.
  *
  * Its ids can be mapped from outside alone, and a process whose ids are not mapped yet loses its rights when it executes
  * anything. So a process that stops itself holds the namespace until it is mapped and entered.
@@ -68,8 +68,8 @@ const becomeRuntime = [`printf J >&${channelFd}`, 'exec "$@"'].join('\n');
 const becomeRuntimeInNamespace = [
   'nsenter=$1 unshare=$2 sh=$3 root=$4 user=$5 inner=$6',
   'echo "$7" >/proc/self/oom_score_adj || exit 84',
-  'ulimit -c 0 || exit 84',
-  'shift 7',
+  'ulimit -c 0 && ulimit -t "$8" || exit 84',
+  'shift 8',
   `"$unshare" --user "$sh" -c 'kill -STOP $$' &`,
   'while [ /proc/$!/ns/user -ef /proc/$$/ns/user ]; do :; done',
   `printf '0 %s 1\n%s %s 1\n' "$root" "$inner" "$user" >/proc/$!/uid_map || exit 84`,
@@ -100,6 +100,8 @@ export interface UserNamespace {
   userId: number;
   innerId: number;
   oomScoreAdj: number;
+  /** For each of its processes; the backstop for a driver that can no longer kill. */
+  cpuSeconds: number;
 }
 
 export interface Launched {
@@ -188,8 +190,13 @@ const scriptOf = ({ userNamespace }: LaunchRequest): string =>
 
 function namespaceArguments({ tools, userNamespace }: LaunchRequest): string[] {
   if (userNamespace === undefined) return [];
-  const { rootId, userId, innerId, oomScoreAdj } = userNamespace;
-  return [findTool('nsenter'), tools.unshare, tools.sh, ...[rootId, userId, innerId, oomScoreAdj].map(String)];
+  const { rootId, userId, innerId, oomScoreAdj, cpuSeconds } = userNamespace;
+  return [
+    findTool('nsenter'),
+    tools.unshare,
+    tools.sh,
+    ...[rootId, userId, innerId, oomScoreAdj, cpuSeconds].map(String),
+  ];
 }
 
 /** Real-time policies by their numbers in /proc: SCHED_FIFO, SCHED_RR, SCHED_DEADLINE. */

@@ -200,15 +200,17 @@ export function makeSpec(inputs: SpecInputs): OciSpec {
   };
 }
 
+/** More than all cores for all of the lifetime: the backstop for a driver that can no longer kill. */
+export const cpuSeconds = ({ cpu, bootCpu, lifetimeMs }: CellPlan['limits']): number =>
+  Math.ceil((lifetimeMs / 1000) * Math.max(cpu, bootCpu)) + 1;
+
 /**
- * Soft and hard alike. Processor time is the backstop for a driver that can no longer kill: more than all cores for all
- * of the lifetime. NPROC stands above the pids limit, so that it is the cgroup that refuses and counts.
+ * Soft and hard alike. NPROC stands above the pids limit, so that it is the cgroup that refuses and counts.
  */
 function makeRlimits({ limits }: CellPlan): OciSpec['process']['rlimits'] {
-  const cores = Math.max(limits.cpu, limits.bootCpu);
   const values: Record<string, number> = {
     RLIMIT_CORE: 0,
-    RLIMIT_CPU: Math.ceil((limits.lifetimeMs / 1000) * cores) + 1,
+    RLIMIT_CPU: cpuSeconds(limits),
     // No file is larger than the one place where files can be written; a page more, so that ENOSPC comes first.
     RLIMIT_FSIZE: limits.scratchBytes + 4096,
     RLIMIT_MEMLOCK: 65_536,
