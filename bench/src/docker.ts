@@ -3,7 +3,7 @@ import { copyFileSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Engine } from '@glovebox/engine';
-import { timed } from './run.ts';
+import { timed } from './timed.ts';
 
 export type DockerPeer = {
   run(): Promise<number>;
@@ -14,11 +14,13 @@ export type DockerPeer = {
 /**
  * The peer `docker run`, with the flags that people harden it by, on an image of the same Node.js and the same bundle.
  * Not ready where no engine answers; `why` then has the command and what it printed.
+ *
+ * @param job.socketPath of an engine; that of the machine where it is left out.
  */
 export async function dockerRun(
   engine: Engine,
   dir: string,
-  job: { bundle: Uint8Array; input: unknown; say: (line: string) => void },
+  job: { bundle: Uint8Array; input: unknown; say: (line: string) => void; socketPath?: string },
 ): Promise<DockerPeer> {
   const notReady = (why: string): DockerPeer => ({
     ready: false,
@@ -28,7 +30,8 @@ export async function dockerRun(
   });
   // Two benchmarks at once must not take each other's image.
   const image = `glovebox-bench-run:${process.pid}`;
-  const version = spawnSync('docker', ['version', '--format', '{{.Server.Version}}'], {
+  const host = job.socketPath === undefined ? [] : ['--host', `unix://${job.socketPath}`];
+  const version = spawnSync('docker', [...host, 'version', '--format', '{{.Server.Version}}'], {
     encoding: 'utf8',
     timeout: 10_000,
   });
@@ -46,7 +49,7 @@ export async function dockerRun(
   writeFileSync(join(staged, 'bench', 'bundle.mjs'), job.bundle);
   copyFileSync(fileURLToPath(new URL('./bare.mjs', import.meta.url)), join(staged, 'bench', 'bare.mjs'));
   const tar = spawn('tar', ['-C', staged, '-c', '.'], { stdio: ['ignore', 'pipe', 'ignore'] });
-  const load = spawn('docker', ['import', '-', image], { stdio: [tar.stdout, 'ignore', 'pipe'] });
+  const load = spawn('docker', [...host, 'import', '-', image], { stdio: [tar.stdout, 'ignore', 'pipe'] });
   const code = await new Promise<number | null>((resolve) => load.on('close', resolve));
   rmSync(staged, { recursive: true, force: true });
   if (code !== 0) return notReady(`docker import: exit ${code}`);
@@ -76,7 +79,8 @@ export async function dockerRun(
   const stdin = JSON.stringify({ bundle: '/bench/bundle.mjs', input: job.input, config: {} });
   return {
     ready: true,
-    run: () => timed('docker', ['run', '--rm', '-i', ...hardened, image, '/usr/bin/node', '/bench/bare.mjs'], stdin),
-    remove: () => void spawnSync('docker', ['rmi', '--force', image], { stdio: 'ignore', timeout: 60_000 }),
+    run: () =>
+      timed('docker', [...host, 'run', '--rm', '-i', ...hardened, image, '/usr/bin/node', '/bench/bare.mjs'], stdin),
+    remove: () => void spawnSync('docker', [...host, 'rmi', '--force', image], { stdio: 'ignore', timeout: 60_000 }),
   };
 }

@@ -6,223 +6,236 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { planRunCell } from '@glovebox/cell';
 import { serveChannel } from '@glovebox/channel';
-import { type Digest, type Job, newAttemptId, newCellId, newRunId, type RunLimits } from '@glovebox/contract';
-import { type BlobStore, buildNode, type Engine, runAttempt } from '@glovebox/engine';
-import { readNodePackage } from '@glovebox/validate';
-import { defaultCells, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
-import { type DockerPeer, dockerRun } from './docker.ts';
+import { type CellClass, newCellId } from '@glovebox/contract';
+import type { AttemptPorts, BlobStore, Engine } from '@glovebox/engine';
+import { defaultConfig } from '../../apps/cli/src/config.ts';
+import { openLocalEngine } from '../../apps/cli/src/local-engine.ts';
+import { attempt, type BuiltNode, build, requireSuccess } from './built-node.ts';
+import { bareRow, coldRows, over } from './cold-rows.ts';
+import { dockerRun } from './docker.ts';
+import { type DriverPlaces, openCelld, openContainerEngine, openDocker, openOci } from './drivers.ts';
+import { environment } from './environment.ts';
+import { addedMs } from './first-byte.ts';
+import { jobMs, jobMsBesideHog } from './neighbour.ts';
 import { type Report, type Row, report } from './report.ts';
 import { Samples } from './samples.ts';
+import { timed } from './timed.ts';
+import { type Closing, tryOpen, type Variant } from './variant.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const root = here('../..');
-const environment = { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: '/nonexistent', LANG: 'C.UTF-8' };
 
 const input = { values: Array.from({ length: 50 }, (_, i) => (i * 7919) % 101) };
 
 /**
- * A small node (no dependency) in a fresh cell, beside bare Node.js and `docker run` of the same bundle; the channel; and
- * the start of the CLI. All are interleaved: one round takes one sample of each.
+ * A small node (no dependency) in a fresh cell of each driver and runtime, beside bare Node.js and `docker run` of the
+ * same bundle; what celld adds; what a cell suffers from its neighbour; the channel; and the start of the CLI. All are
+ * interleaved: one round takes one sample of each.
  */
 export async function measure(quick: boolean, say: (line: string) => void): Promise<Report> {
   const dir = mkdtempSync(join(tmpdir(), 'glovebox-bench-'));
-  const { engine, close } = await openLocalEngine({
-    dataDir: dir,
-    ...defaultCells,
-    registry: undefined,
-    minimumPackageAgeMs: undefined,
-    extraCa: undefined,
-  });
-  let docker: DockerPeer | undefined;
+  const closings: (() => unknown)[] = [() => rmSync(dir, { recursive: true, force: true })];
+  const closing: Closing = (close) => closings.push(close);
   try {
+    const { engine, close } = await openLocalEngine({ ...defaultConfig(dir), registry: undefined, extraCa: undefined });
+    closing(close);
     say('making the images …');
     await engine.images.build({});
-    const small = await smallNode(engine);
-    writeFileSync(join(dir, 'bundle.mjs'), small.bundle);
-    docker = await dockerRun(engine, dir, { bundle: small.bundle, input, say });
-    const samples = {
-      bare: new Samples('lowest'),
-      oci: new Samples('lowest'),
-      docker: new Samples('lowest'),
-      version: new Samples('lowest'),
-      list: new Samples('lowest'),
-    };
-    const rounds = quick ? 12 : 40;
-    for (let round = 0; round < rounds; round++) {
-      if (round % 10 === 0) say(`round ${round + 1} of ${rounds}`);
-      await samples.bare.take(() => bareNode(join(dir, 'bundle.mjs')));
-      await samples.oci.take(() => coldCell(engine, small));
-      if (docker.ready && round % 4 === 0) await samples.docker.take(docker.run);
-      if (round % 2 === 0) {
-        await samples.version.take(() => cli(['--version'], dir));
-        await samples.list.take(() => cli(['run', 'list', '--data-dir', dir], dir));
-      }
-    }
-    say('measuring the channel …');
-    const rtt = await roundTrips(engine, quick ? 300 : 1000);
-    const throughput = await uploads(engine, quick ? 3 : 9);
-    return report('run', quick, rows({ ...samples, rtt, throughput }, docker));
+    const node = await build(engine, here('../nodes/small'));
+    const neighbour = await build(engine, here('../nodes/neighbour'));
+    writeFileSync(join(dir, 'bundle.mjs'), node.bundle);
+    const peers = await openPeers(engine, node, dir, closing, say);
+    const rows = [
+      ...(await coldStarts({ engine, node, neighbour, dir, quick, say }, peers)),
+      ...(await channelRows(engine, node, quick, say)),
+    ];
+    return report('run', quick, rows);
   } finally {
-    docker?.remove();
-    await close();
-    rmSync(dir, { recursive: true, force: true });
+    for (const close of closings.reverse()) await close();
   }
 }
 
-function rows(
-  s: Record<'bare' | 'oci' | 'docker' | 'version' | 'list' | 'rtt' | 'throughput', Samples>,
-  docker: DockerPeer,
-): Row[] {
-  const bare = s.bare.percentile(0.5);
-  const oci = s.oci.percentile(0.5);
-  const against = (value: number | null): Partial<Row> =>
-    value === null || bare === null ? {} : { ratio: Math.round((value / bare) * 1000) / 1000, vs: 'nodejs.cold_ms' };
-  const dockerMs = docker.ready ? s.docker.percentile(0.5) : null;
-  const boundary = 'spawn or boot to the whole output at the caller; same bundle and input; p50';
+interface Peers {
+  /** Each takes one sample. */
+  runc: Variant<() => Promise<number>>;
+  docker: Variant<() => Promise<number>>;
+  gvisor: Variant<() => Promise<number>>;
+  dockerRun: Variant<() => Promise<number>>;
+  /** @param round which of the two is first alternates with it. */
+  celld: Variant<(round: number) => Promise<number>>;
+  engineOrigin: string | undefined;
+}
+
+async function openPeers(
+  engine: Engine,
+  node: BuiltNode,
+  dir: string,
+  closing: Closing,
+  say: (line: string) => void,
+): Promise<Peers> {
+  say('starting a container engine and celld …');
+  const places: DriverPlaces = { dir, imagesDirectory: join(dir, 'images') };
+  const container = await openContainerEngine(closing);
+  const peer = await dockerRun(engine, dir, {
+    bundle: node.bundle,
+    input,
+    say,
+    ...(container.ready ? { socketPath: container.value.socketPath } : {}),
+  });
+  closing(peer.remove);
+  /** Warmed up by one cell, which also tells whether there are any. */
+  const cells = (open: () => AttemptPorts['driver'], cellClass: CellClass = 'ns'): Promise<Peers['runc']> =>
+    tryOpen(async () => {
+      const ports = { ...engine, driver: open() };
+      const sample = (): Promise<number> => coldCell(ports, node, cellClass);
+      await sample();
+      return sample;
+    });
+  return {
+    runc: await cells(() => openOci(places, 'runc')),
+    gvisor: await cells(() => openOci(places), 'gvisor'),
+    docker: container.ready ? await cells(() => openDocker(places, container.value)) : container,
+    dockerRun: peer.ready ? { ready: true, value: peer.run } : peer,
+    celld: await tryOpen(async () => {
+      const celld = await openCelld(places, closing);
+      const sample = (round: number): Promise<number> => addedMs(celld, engine.driver, node, round);
+      await sample(0);
+      return sample;
+    }),
+    engineOrigin: container.ready ? container.value.origin : undefined,
+  };
+}
+
+interface Subject {
+  engine: Engine;
+  node: BuiltNode;
+  neighbour: BuiltNode;
+  dir: string;
+  quick: boolean;
+  say: (line: string) => void;
+}
+
+async function coldStarts({ engine, node, neighbour, dir, quick, say }: Subject, peers: Peers): Promise<Row[]> {
+  const lowest = (): Samples => new Samples('lowest');
+  const [bare, oci, runc, gvisor, docker, dockerPeer] = [lowest(), lowest(), lowest(), lowest(), lowest(), lowest()];
+  const [added, alone, beside, version, list] = [lowest(), lowest(), lowest(), lowest(), lowest()];
+  const rounds = quick ? 12 : 40;
+  for (let round = 0; round < rounds; round++) {
+    if (round % 10 === 0) say(`round ${round + 1} of ${rounds}`);
+    await bare.take(() => bareNode(join(dir, 'bundle.mjs')));
+    await oci.take(() => coldCell(engine, node));
+    if (peers.runc.ready) await runc.take(peers.runc.value);
+    if (peers.docker.ready) await docker.take(peers.docker.value);
+    const { celld } = peers;
+    if (celld.ready) for (const turn of [0, 1]) await added.take(() => celld.value(round + turn));
+    if (round % 2 === 0) {
+      await version.take(() => cli(['--version'], dir));
+      await list.take(() => cli(['run', 'list', '--data-dir', dir], dir));
+    }
+    if (round % 4 > 0) continue;
+    if (peers.dockerRun.ready) await dockerPeer.take(peers.dockerRun.value);
+    if (peers.gvisor.ready) await gvisor.take(peers.gvisor.value);
+    await alone.take(() => jobMs(engine, neighbour));
+    await beside.take(() => jobMsBesideHog(engine, neighbour));
+  }
+  const whyNot = (variant: Variant<unknown>): { why?: string } => (variant.ready ? {} : { why: variant.why });
+  const origin = peers.engineOrigin === undefined ? {} : { note: peers.engineOrigin };
   return [
-    { id: 'nodejs.cold_ms', value: bare, unit: 'ms', n: s.bare.n, boundary, ...s.bare.note },
-    {
-      id: 'oci.cold_ms',
-      value: oci,
-      unit: 'ms',
-      n: s.oci.n,
-      boundary: `${boundary}; without build, store and receipt`,
-      ...against(oci),
-      ...s.oci.note,
-    },
-    {
-      id: 'oci.cold_ratio',
-      value: bare === null || oci === null ? null : Math.round((oci / bare) * 1000) / 1000,
-      unit: '×',
-      n: s.oci.n,
-      boundary: 'oci.cold_ms over nodejs.cold_ms, same rounds; goal ≤ 1.5',
-    },
-    {
-      id: 'dockerrun.cold_ms',
-      value: dockerMs,
-      unit: 'ms',
-      n: s.docker.n,
-      boundary,
-      ...against(dockerMs),
-      ...(docker.ready ? s.docker.note : { note: docker.why ?? 'no engine' }),
-    },
-    {
-      id: 'channel.rtt_ms',
-      value: s.rtt.percentile(0.5),
-      unit: 'ms',
-      n: s.rtt.n,
-      boundary: 'ping to pong between host and an idle cell; p50',
-      ...s.rtt.note,
-    },
-    {
-      id: 'channel.mb_s',
-      value: s.throughput.percentile(0.5),
-      unit: 'MB/s',
-      n: s.throughput.n,
-      boundary: '64 MB that a node writes as a file, from its first to its last byte at the host; nothing stored; p50',
-      ...(s.throughput.failures ? s.throughput.note : {}),
-    },
+    bareRow(bare),
+    ...coldRows({ name: 'oci', samples: oci, goal: '≤ 1.5' }, bare),
+    ...coldRows({ name: 'runc', samples: runc, ...whyNot(peers.runc) }, bare),
+    ...coldRows({ name: 'docker', samples: docker, goal: '≤ 4', ...origin, ...whyNot(peers.docker) }, bare),
+    ...coldRows({ name: 'gvisor', samples: gvisor, ...whyNot(peers.gvisor) }, bare),
+    ...coldRows({ name: 'dockerrun', samples: dockerPeer, ...origin, ...whyNot(peers.dockerRun) }, bare),
+    addedRow(added, peers.celld),
+    ...neighbourRows(alone, beside),
     {
       id: 'cli.start_ms',
-      value: s.version.percentile(0.5),
+      value: version.percentile(0.5),
       unit: 'ms',
-      n: s.version.n,
+      n: version.n,
       boundary: 'spawn of glovebox --version to its exit, by the Node.js of the caller; p50',
-      ...s.version.note,
+      ...version.note,
     },
     {
       id: 'cli.list_ms',
-      value: s.list.percentile(0.5),
+      value: list.percentile(0.5),
       unit: 'ms',
-      n: s.list.n,
+      n: list.n,
       boundary: 'spawn of glovebox run list to its exit; p50',
-      ...s.list.note,
+      ...list.note,
     },
   ];
 }
 
-interface BuiltForBench {
-  bundle: Uint8Array;
-  digest: string;
-  limits: RunLimits;
+const addedRow = (added: Samples, celld: Peers['celld']): Row => ({
+  id: 'celld.added_ms',
+  value: added.percentile(0.5),
+  unit: 'ms',
+  n: added.n,
+  boundary:
+    'boot to the first byte of the channel by way of celld, less the same in process just before or after; p50 of the differences; goal ≤ 1',
+  ...(celld.ready ? added.note : { note: celld.why }),
+});
+
+function neighbourRows(alone: Samples, beside: Samples): Row[] {
+  const boundary = 'a fixed job in a cell, by its own clock; p50 of the middles of 25 jobs';
+  const [base, value] = [alone.percentile(0.5), beside.percentile(0.5)];
+  return [
+    { id: 'neighbour.alone_ms', value: base, unit: 'ms', n: alone.n, boundary, ...alone.note },
+    {
+      id: 'neighbour.slowdown_ratio',
+      value: over(value, base),
+      unit: '×',
+      n: beside.n,
+      boundary:
+        'the same beside a second live cell that takes all the processor, memory traffic and scratch that it may, over it alone; goal < 2',
+      ...beside.note,
+    },
+  ];
 }
 
-async function smallNode(engine: Engine): Promise<BuiltForBench> {
-  return build(engine, here('../nodes/small'));
+async function channelRows(
+  engine: Engine,
+  node: BuiltNode,
+  quick: boolean,
+  say: (line: string) => void,
+): Promise<Row[]> {
+  say('measuring the channel …');
+  const rtt = await roundTrips(engine, node, quick ? 300 : 1000);
+  const throughput = await uploads(engine, quick ? 3 : 9);
+  return [
+    {
+      id: 'channel.rtt_ms',
+      value: rtt.percentile(0.5),
+      unit: 'ms',
+      n: rtt.n,
+      boundary: 'ping to pong between host and an idle cell; p50',
+      ...rtt.note,
+    },
+    {
+      id: 'channel.mb_s',
+      value: throughput.percentile(0.5),
+      unit: 'MB/s',
+      n: throughput.n,
+      boundary: '64 MB that a node writes as a file, from its first to its last byte at the host; nothing stored; p50',
+      ...(throughput.failures ? throughput.note : {}),
+    },
+  ];
 }
 
-async function build(engine: Engine, dir: string): Promise<BuiltForBench> {
-  const read = await readNodePackage(dir);
-  if (!read.ok) throw new Error(JSON.stringify(read.findings));
-  const { runLimits } = await import('@glovebox/contract');
-  const built = await buildNode(engine, read.pkg);
-  return { bundle: built.bundle, digest: built.bundleDigest, limits: runLimits(read.pkg.manifest) };
-}
-
-function jobOf(node: BuiltForBench, value: Job['input']): Job {
-  const { timeoutMs, outputBytes, logBytes, filesBytes, filesCount, scratchBytes } = node.limits;
-  return {
-    ids: { project: 'default', run: newRunId(), attempt: newAttemptId(), node: 'bench', correlation: 'bench' },
-    nowMs: 0,
-    timeoutMs,
-    bundle: { digest: node.digest, sizeBytes: node.bundle.byteLength },
-    limits: { outputBytes, logBytes, filesBytes, filesCount, scratchBytes },
-    idempotencyKey: 'bench',
-    input: value,
-    config: {},
-  };
-}
-
-async function coldCell(engine: Engine, node: BuiltForBench): Promise<number> {
-  const image = await engine.images.current('runtime');
+async function coldCell(ports: AttemptPorts, node: BuiltNode, cellClass: CellClass = 'ns'): Promise<number> {
   const started = performance.now();
   let resultAt = 0;
-  const attempt = await runAttempt(
-    {
-      plan: planRunCell(image.digest as Digest, node.limits),
-      job: jobOf(node, input),
-      bundle: node.bundle,
-      cpu: node.limits.cpu,
-      timeoutMs: node.limits.timeoutMs,
-    },
-    engine,
-    {
-      onPhase: (phase) => {
-        if (phase === 'teardown') resultAt = performance.now();
-      },
-    },
-  );
-  if (attempt.state !== 'SUCCEEDED') throw new Error(`${attempt.state}: ${attempt.error?.message}`);
+  const onPhase = (phase: string): void => {
+    if (phase === 'teardown') resultAt = performance.now();
+  };
+  requireSuccess(await attempt(ports, node, input, { cellClass, events: { onPhase } }));
   return resultAt - started;
 }
 
-function bareNode(bundle: string): Promise<number> {
-  return timed(process.execPath, [here('./bare.mjs')], JSON.stringify({ bundle, input, config: {} }));
-}
-
-/** From spawn to the last byte on stdout. */
-export function timed(command: string, args: string[], stdin: string | Uint8Array): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const started = performance.now();
-    let endedAt = 0;
-    let out = '';
-    let err = '';
-    const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'], env: environment });
-    child.on('error', reject);
-    child.stdin.on('error', () => undefined);
-    child.stdout.on('data', (chunk) => {
-      out += chunk;
-      endedAt = performance.now();
-    });
-    child.stderr.on('data', (chunk) => {
-      err += chunk;
-    });
-    child.on('close', (code) =>
-      code === 0 && out !== '' ? resolve(endedAt - started) : reject(new Error(`exit ${code}: ${err.slice(0, 200)}`)),
-    );
-    child.stdin.end(stdin);
-  });
-}
+const bareNode = (bundle: string): Promise<number> =>
+  timed(process.execPath, [here('./bare.mjs')], JSON.stringify({ bundle, input, config: {} }));
 
 function cli(args: string[], dir: string): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -244,21 +257,9 @@ function cli(args: string[], dir: string): Promise<number> {
 }
 
 /** A cell that waits for its job answers pings. */
-async function roundTrips(engine: Engine, count: number): Promise<Samples> {
-  const image = await engine.images.current('runtime');
+async function roundTrips({ driver }: Engine, node: BuiltNode, count: number): Promise<Samples> {
   const samples = new Samples('lowest');
-  const limits: RunLimits = {
-    cpu: 1,
-    memoryBytes: 256 * 2 ** 20,
-    pids: 64,
-    timeoutMs: 30_000,
-    outputBytes: 1024,
-    logBytes: 1024,
-    scratchBytes: 2 ** 20,
-    filesBytes: 0,
-    filesCount: 0,
-  };
-  const cell = await engine.driver.boot(planRunCell(image.digest as Digest, limits), newCellId());
+  const cell = await driver.boot(planRunCell(node.image, node.limits), newCellId());
   cell.stdout.resume();
   cell.stderr.resume();
   const asked = Promise.withResolvers<void>();
@@ -278,7 +279,6 @@ const uploadBytes = 64_000_000;
 async function uploads(engine: Engine, count: number): Promise<Samples> {
   const node = await build(engine, here('../nodes/upload'));
   const samples = new Samples('highest');
-  const image = await engine.images.current('runtime');
   for (let i = 0; i < count; i++) {
     let first = 0;
     let last = 0;
@@ -295,17 +295,7 @@ async function uploads(engine: Engine, count: number): Promise<Samples> {
       async *read() {},
     };
     await samples.take(async () => {
-      const attempt = await runAttempt(
-        {
-          plan: planRunCell(image.digest as Digest, node.limits),
-          job: jobOf(node, { bytes: uploadBytes }),
-          bundle: node.bundle,
-          cpu: node.limits.cpu,
-          timeoutMs: node.limits.timeoutMs,
-        },
-        { ...engine, blobs },
-      );
-      if (attempt.state !== 'SUCCEEDED') throw new Error(`${attempt.state}: ${attempt.error?.message}`);
+      requireSuccess(await attempt({ ...engine, blobs }, node, { bytes: uploadBytes }));
       return uploadBytes / 1e6 / ((last - first) / 1000);
     });
   }
