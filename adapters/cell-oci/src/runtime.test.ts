@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -89,6 +90,16 @@ describe('the log of a runtime', () => {
     );
     expect(readRuntimeErrors(path)).toEqual(['first', 'second']);
     expect(readRuntimeErrors(join(home, 'none'))).toEqual([]);
+  });
+
+  it('is read where entries stand on one line, and not waited for where something else is in its place', () => {
+    const path = join(home, 'one-line');
+    writeFileSync(path, '{"msg":"first","level":"error"}{"msg":"second","level":"error"}');
+    expect(readRuntimeErrors(path)).toEqual(['first', 'second']);
+    const pipe = join(home, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    expect(readRuntimeErrors(pipe)).toEqual([]);
+    expect(readRuntimeErrors(home)).toEqual([]);
   });
 
   it.each([
