@@ -139,6 +139,21 @@ describe('a release', () => {
     expect(await steps.publish(store, one)).toEqual({ kind: 'unchanged', release: first });
   });
 
+  it('has what passed last, and nothing that was looked at before that', async () => {
+    const draft = makeDraft();
+    await steps.put(store, draft);
+    await steps.begin(store, draft, 'once more');
+    const last = passedOf(draft, 'node@27');
+    await steps.end(store, draft, 'once more', last);
+    const before = allRows(path);
+    expect(await steps.publish(store, draft)).toEqual({ kind: 'stale' });
+    expect(allRows(path)).toBe(before);
+    expect(await steps.publish(store, draft, last)).toMatchObject({
+      kind: 'published',
+      release: { digest: last.artifact },
+    });
+  });
+
   it('needs a reason to be deprecated or revoked, and has none while it is active', async () => {
     const draft = makeDraft();
     await released(draft);

@@ -295,6 +295,19 @@ describe('a directory that changes meanwhile', () => {
     });
   });
 
+  it('refuses a file that is rewritten in place while it is read', async () => {
+    const dir = packageDirectory({ 'data.txt': 'a'.repeat(65_536) });
+    const script = `
+      const { openSync, writeSync } = require('node:fs'); const { workerData: dir, parentPort } = require('node:worker_threads');
+      const file = openSync(dir + '/data.txt', 'r+');
+      const texts = [Buffer.alloc(65536, 'a'), Buffer.alloc(65536, 'b')];
+      parentPort.postMessage('on');
+      for (;;) for (const text of texts) writeSync(file, text, 0, text.length, 0);`;
+    await whileAttacked(script, dir, (result) => {
+      if (!result.ok) expect(told(result)).toEqual(['error PACKAGE_FILE_REFUSED data.txt']);
+    });
+  });
+
   it('does not hang on a pipe that a file is swapped for', async () => {
     const dir = packageDirectory({ 'data.txt': 'harmless' });
     mkdirSync(join(dir, 'dist'));
