@@ -3,6 +3,7 @@ import type { SyscallArch } from '@glovebox/cell';
 import { type CellClass, GloveboxError } from '@glovebox/contract';
 import type { EngineApi } from './engine-api.ts';
 import { type EngineKind, engineKindOf } from './engine-kind.ts';
+import { type JudgedProgram, judgePrograms } from './engine-programs.ts';
 import type { EngineInfo, EngineVersion } from './engine-schemas.ts';
 
 /** One engine with one of its runtimes, as it says of itself. */
@@ -14,6 +15,8 @@ export interface EngineFacts {
   /** Name of the runtime as the engine knows it. */
   runtime: string;
   class: CellClass;
+  /** What is known against the engine's programs. */
+  programs: JudgedProgram[];
   /** Whether the number of files in a tmpfs can be bounded. A kernel in user space knows of no such bound. */
   limitsFiles: boolean;
   /** Whether ids of containers are mapped to others of the host, by the daemon and for all alike. */
@@ -28,6 +31,8 @@ export interface EngineFacts {
 export async function readEngineFacts(api: EngineApi, chosenRuntime: string | undefined): Promise<EngineFacts> {
   const [version, info] = await Promise.all([api.version(), api.info()]);
   const kind = engineKindOf(version.Components ?? []);
+  // Podman makes an id up for each answer; where it keeps its containers is what makes it the same.
+  const identity = kind === 'podman' ? `${info.Name} ${info.DockerRootDir}` : info.ID;
   const runtime = chosenRuntime ?? info.DefaultRuntime;
   const known = info.Runtimes ?? {};
   if (known[runtime] === undefined) {
@@ -36,7 +41,8 @@ export async function readEngineFacts(api: EngineApi, chosenRuntime: string | un
       hint: `Choose one of ${Object.keys(known).sort().join(', ')}, or tell the engine of it.`,
     });
   }
-  const cellClass = classOf(runtime, known[runtime]?.path);
+  const program = programOf(runtime, known[runtime]?.path);
+  const cellClass = /^runsc\b/.test(program) ? 'gvisor' : 'ns';
   return {
     kind,
     version,
@@ -44,17 +50,18 @@ export async function readEngineFacts(api: EngineApi, chosenRuntime: string | un
     arch: archOf(info.Architecture),
     runtime,
     class: cellClass,
+    programs: judgePrograms(version, program),
     limitsFiles: cellClass !== 'gvisor',
     remapsIds: (info.SecurityOptions ?? []).some((option) => option.split(',').includes('name=userns')),
     fingerprint: JSON.stringify([
-      info.ID,
+      identity,
       version.Version,
       version.Components ?? [],
       runtime,
       known[runtime],
       info.SecurityOptions,
     ]),
-    keeper: `${kind}-${createHash('sha256').update(info.ID).digest('hex').slice(0, 16)}`,
+    keeper: `${kind}-${createHash('sha256').update(identity).digest('hex').slice(0, 16)}`,
   };
 }
 
@@ -67,17 +74,10 @@ function archOf(architecture: string): SyscallArch {
   });
 }
 
-/** Read off the program where the engine tells its path: a name can be given to any. */
-function classOf(name: string, path: string | undefined): CellClass {
-  const program = (path === undefined || path === '' ? name : path).split('/').at(-1) ?? '';
-  return /^runsc\b/.test(program) ? 'gvisor' : 'ns';
-}
+/** Its file name, where the engine tells its path: a name can be given to any. */
+const programOf = (name: string, path: string | undefined): string =>
+  (path === undefined || path === '' ? name : path).split('/').at(-1) ?? '';
 
 /** For people and receipts, such as `docker 20.10.24, runc 1.1.5`. */
-export function describeVersion({ kind, version, runtime }: EngineFacts): string {
-  const own = (version.Components ?? []).find(({ Name }) => Name.toLowerCase() === runtime);
-  const packaged = own?.Details?.GitCommit;
-  const runtimeVersion =
-    own === undefined ? [] : [`${runtime} ${packaged?.startsWith(own.Version) ? packaged : own.Version}`];
-  return [`${kind} ${version.Version}`, ...runtimeVersion].join(', ');
-}
+export const describeVersion = ({ programs }: EngineFacts): string =>
+  programs.map(({ program }) => `${program.kind} ${program.packageVersion ?? program.version}`).join(', ');

@@ -28,6 +28,8 @@ export type EngineVersion = z.infer<typeof versionSchema>;
 
 export const infoSchema = z.object({
   ID: z.string().max(200),
+  Name: z.string().max(300),
+  DockerRootDir: z.string().max(4096),
   MemoryLimit: z.boolean(),
   SwapLimit: z.boolean(),
   PidsLimit: z.boolean(),

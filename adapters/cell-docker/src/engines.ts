@@ -1,3 +1,4 @@
+import { describeHoles } from '@glovebox/cell/host';
 import { type CellClass, type CellPlan, GloveboxError } from '@glovebox/contract';
 import { type BootContext, risksTaken } from './boot.ts';
 import type { EngineApi } from './engine-api.ts';
@@ -71,11 +72,21 @@ function requireAccepted({ acceptedRisks }: ResolvedOptions, facts: EngineFacts)
       hint: 'Turn on userns-remap in the engine, or accept the risk user-namespace-missing.',
     });
   }
+  if (refused === 'runtime-below-floor') {
+    throw new GloveboxError('HOST_UNSUPPORTED', {
+      message: `${openHoles(facts).join('. ')}.`,
+      hint: 'Upgrade the container engine and its runtime, or accept the risk runtime-below-floor.',
+    });
+  }
   throw new GloveboxError('ENGINE_REFUSED', {
     message: `The container engine cannot do without the risk ${refused}.`,
     hint: `Use another engine, or accept the risk ${refused}.`,
   });
 }
+
+/** In words, each program that has some. */
+export const openHoles = ({ programs }: EngineFacts): string[] =>
+  programs.filter(({ open }) => open.length > 0).map(({ program, open }) => describeHoles(program, open));
 
 /** Engines say of themselves which limits they would ignore. */
 function requireCounting({ info }: EngineFacts): void {

@@ -13,7 +13,7 @@ import type { CellClass } from '@glovebox/contract';
 import type { BootContext } from './boot.ts';
 import type { EngineApi } from './engine-api.ts';
 import { describeVersion, type EngineFacts } from './engine-facts.ts';
-import { missingLimits, requireClass, type TestedEngine } from './engines.ts';
+import { missingLimits, openHoles, requireClass, type TestedEngine } from './engines.ts';
 import { driverName, type ResolvedOptions } from './options.ts';
 import { probeEngine } from './self-test.ts';
 
@@ -45,6 +45,7 @@ export async function inspectEngine(
   const facts = [
     hostFact('engine', true, inForce(`${describeVersion(engine)} at ${context.api.address}`)),
     classFact(engine, cellClass),
+    programsFact(context.options, engine),
     limitsFact(engine),
     swapFact(engine),
     userNamespaceFact(context.options, engine),
@@ -71,6 +72,17 @@ function classFact(engine: EngineFacts, cellClass: CellClass): HostFact {
   } catch (thrown) {
     return hostFact('class', true, caught(thrown));
   }
+}
+
+function programsFact({ acceptedRisks }: ResolvedOptions, engine: EngineFacts): HostFact {
+  const risk = 'runtime-below-floor';
+  const holes = openHoles(engine);
+  const outcome =
+    holes.length === 0
+      ? inForce('no hole is known that the plan of a cell does not take away')
+      : missing(holes.join('; '), `Upgrade the container engine and its runtime, or accept the risk ${risk}.`);
+  const fact = hostFact('engine-programs', holes.length === 0 || !acceptedRisks.includes(risk), outcome);
+  return holes.length === 0 ? fact : { ...fact, risk };
 }
 
 function limitsFact({ info }: EngineFacts): HostFact {
