@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { CellDriver } from '@glovebox/cell';
 import { createCelldDriver } from '@glovebox/cell-celld';
 import { createDockerDriver } from '@glovebox/cell-docker';
-import { createOciDriver } from '@glovebox/cell-oci';
+import { createOciDriver, type OciDriverOptions } from '@glovebox/cell-oci';
 import { newInstanceId } from '@glovebox/contract';
 import { imageArchive } from '@glovebox/image-rootfs';
 import { startCelld } from '../../test/support/celld.ts';
@@ -40,12 +40,15 @@ const imageOf = ({ imagesDirectory }: DriverPlaces, digest: string): string =>
   join(imagesDirectory, digest.slice('sha256:'.length));
 
 /** A driver over an OCI runtime, in a run directory of its own. */
-export function openOci(places: DriverPlaces, runtime?: string): CellDriver {
+export function openOci(
+  places: DriverPlaces,
+  options: Pick<OciDriverOptions, 'runtime' | 'acceptedRisks'> = {},
+): CellDriver {
   return createOciDriver({
     instance: newInstanceId(),
     runDirectory: mkdtempSync(join(places.dir, 'run-')),
     rootfsOf: (digest) => join(imageOf(places, digest), 'rootfs'),
-    ...(runtime === undefined ? {} : { runtime }),
+    ...options,
   });
 }
 
