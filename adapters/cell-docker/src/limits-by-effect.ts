@@ -40,8 +40,8 @@ require('node:fs').readFile('/proc/self/stat', () => process.exit(0));
 `;
 
 /**
- * Whether limits are in force, by what becomes of a cell that goes against them: for an engine that does not tell what its
- * host counts by, but for memory.
+ * Whether limits are in force, by what becomes of a cell that goes against them, and for memory by what the engine's host counts
+ * by. It lives long enough to be looked at, however busy the host is.
  */
 export async function judgeLimitsByEffect(context: BootContext, image: string): Promise<ConformanceResult[]> {
   const plan = witnessPlan(image, context.facts.class);
@@ -69,7 +69,7 @@ export async function judgeLimitsByEffect(context: BootContext, image: string): 
     ),
     judged(
       'cgroup-pids',
-      'gets no more threads than its limit',
+      'has its threads counted, and gets no more than its limit',
       // The first process of a pid namespace survives its own SIGABRT, and then the library's last word.
       exit.signal === 'SIGABRT' || exit.signal === 'SIGSEGV',
       `one that asked for more threads than it may have ended with ${exit.signal ?? exit.code}`,
@@ -77,7 +77,7 @@ export async function judgeLimitsByEffect(context: BootContext, image: string): 
     // Some of the first period is left to it.
     judged(
       'cgroup-cpu',
-      'gets no more processor time than its share',
+      'has its processor time counted, and gets no more than its share',
       share > 0 && share < (cpu + 1) / 2,
       `one that may have ${cpu} of a core had ${said === '' ? 'nothing to tell' : said}`,
     ),

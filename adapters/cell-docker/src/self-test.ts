@@ -25,14 +25,14 @@ export async function probeEngine(context: BootContext, image: string): Promise<
     class: context.facts.class,
     boot: async (plan, id) => {
       booted = await bootCell(context, plan, id);
-      if (context.facts.kind === 'docker') limits = judgeLimits(context.api, booted.container, plan);
+      if (context.facts.class !== 'ns') limits = judgeLimits(context.api, booted.container, plan);
       limits.catch(() => undefined);
       return booted;
     },
     profileOf: () => profileOf(context.facts, booted?.uid ?? 0),
   });
-  // Podman does not tell what its host counts by.
-  if (context.facts.kind === 'podman') limits = judgeLimitsByEffect(context, image);
+  // A kernel in user space counts threads of its own, and not those that a cell asks for.
+  if (context.facts.class === 'ns') limits = judgeLimitsByEffect(context, image);
   return { facts, results: [...results, ...(await limits)] };
 }
 
