@@ -58,7 +58,6 @@ export function openDocker(places: DriverPlaces, { socketPath }: ContainerEngine
     engine: { socketPath },
     runDirectory: mkdtempSync(join(places.dir, 'run-')),
     archiveOf: (digest) => imageArchive(imageOf(places, digest)),
-    acceptedRisks: ['user-namespace-missing'],
   });
 }
 

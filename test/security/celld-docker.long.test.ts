@@ -30,7 +30,7 @@ describe('celld as a user of its own, with a container engine', () => {
       imagesDirectory: join(home, 'images'),
       args: [
         ...['--driver', 'docker', '--engine', engine.socketPath, '--claims-dir', join(home, 'run', 'uids')],
-        ...['--accept-risk', 'user-namespace-missing', '--group', String(celldUser.gid)],
+        ...['--group', String(celldUser.gid)],
       ],
     });
     // What an administrator gives by making both members of one group, which this machine does not have.

@@ -95,7 +95,6 @@ export function openDockerBench(
       runDirectory: join(home, 'run'),
       claimsDirectory,
       archiveOf: image.archive,
-      acceptedRisks: ['user-namespace-missing'],
       ...given,
       ...options,
     });

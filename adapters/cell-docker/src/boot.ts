@@ -159,10 +159,9 @@ function factsOf({ options, facts }: BootContext, plan: CellPlan, body: CreateBo
 }
 
 /** What this engine goes without. Whether that is accepted is decided before a boot. */
-export const risksTaken = ({ remapsIds, limitsFiles, programs }: EngineFacts): AcceptableRisk[] => [
+export const risksTaken = ({ limitsFiles, programs }: EngineFacts): AcceptableRisk[] => [
   ...(programs.every(({ open }) => open.length === 0) ? [] : ['runtime-below-floor' as const]),
   ...(limitsFiles ? [] : ['scratch-inodes-unlimited' as const]),
-  ...(remapsIds ? [] : ['user-namespace-missing' as const]),
 ];
 
 /**

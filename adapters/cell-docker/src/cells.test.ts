@@ -26,20 +26,18 @@ afterAll(async () => {
 });
 
 describe('a host with an engine', () => {
-  it('is usable by what a live cell sees of itself, with what is accepted told', async () => {
+  it('is usable by what a live cell sees of itself, with what it goes without told', async () => {
     const { usable, facts } = await bench.driver.inspect(bench.image.digest);
     expect(facts.filter(({ required, state }) => required && state !== 'in-force')).toEqual([]);
     const namespace = facts.find(({ name }) => name === 'namespace-user');
-    expect(namespace).toMatchObject({ state: 'missing', required: false, risk: 'user-namespace-missing' });
+    expect(namespace).toMatchObject({
+      state: 'degraded',
+      required: false,
+      hint: expect.stringContaining('userns-remap'),
+    });
     for (const limit of ['cgroup-memory', 'cgroup-pids', 'cgroup-cpu'])
       expect(facts.find(({ name }) => name === limit)?.detail).toMatch(/counted/);
     expect(usable).toBe(true);
-  });
-
-  it('is not usable, and boots nothing, while nobody accepts that cells have no user namespace', async () => {
-    const driver = bench.open({ acceptedRisks: [] });
-    expect(await driver.inspect(bench.image.digest)).toMatchObject({ usable: false });
-    await expect(driver.boot(bench.plan(), newCellId())).rejects.toMatchObject({ code: 'USERNS_UNAVAILABLE' });
   });
 
   it('boots nothing by a runtime that it does not know, nor in a class that its runtime does not have', async () => {
@@ -242,7 +240,6 @@ const ownerInput = () => ({
     runtime: 'runc',
     runDirectory: `${bench.home}/run`,
     claimsDirectory: bench.claimsDirectory,
-    acceptedRisks: ['user-namespace-missing'],
   },
 });
 

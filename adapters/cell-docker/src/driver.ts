@@ -1,4 +1,4 @@
-import { type Cell, type CellDriver, checkPlan } from '@glovebox/cell';
+import { type Cell, type CellDriver, checkPlan, idInUse } from '@glovebox/cell';
 import { type OwnedName, openUidClaims, readOwnMark } from '@glovebox/cell/host';
 import type { CellId, CellPlan } from '@glovebox/contract';
 import { type BootContext, bootCell } from './boot.ts';
@@ -52,6 +52,7 @@ export function createDockerDriver(given: DockerDriverOptions): CellDriver {
 
     async boot(unsafePlan: CellPlan, unsafeId: CellId): Promise<Cell> {
       const plan = checkPlan(unsafePlan, unsafeId);
+      if (lost.has(unsafeId)) throw idInUse();
       const facts = await engine.admit(plan);
       return bootCell(contextFor(facts), plan, unsafeId);
     },

@@ -66,12 +66,6 @@ export function requireClass(facts: EngineFacts, wanted: CellClass): void {
 function requireAccepted({ acceptedRisks }: ResolvedOptions, facts: EngineFacts): void {
   const refused = risksTaken(facts).find((risk) => !acceptedRisks.includes(risk));
   if (refused === undefined) return;
-  if (refused === 'user-namespace-missing') {
-    throw new GloveboxError('USERNS_UNAVAILABLE', {
-      message: 'The container engine runs cells without a user namespace.',
-      hint: 'Turn on userns-remap in the engine, or accept the risk user-namespace-missing.',
-    });
-  }
   if (refused === 'runtime-below-floor') {
     throw new GloveboxError('HOST_UNSUPPORTED', {
       message: `${openHoles(facts).join('. ')}.`,

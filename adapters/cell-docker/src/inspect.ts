@@ -48,7 +48,7 @@ export async function inspectEngine(
     programsFact(context.options, engine),
     limitsFact(engine),
     swapFact(engine),
-    userNamespaceFact(context.options, engine),
+    userNamespaceFact(engine),
     inodesFact(context.options, engine),
   ];
   const mayProbe = image !== undefined && isUsable(facts, true);
@@ -102,14 +102,19 @@ const swapFact = ({ info }: EngineFacts): HostFact =>
       : missing('the kernel does not count swap', 'Boot the host with swapaccount=1.'),
   );
 
-function userNamespaceFact({ acceptedRisks }: ResolvedOptions, { remapsIds }: EngineFacts): HostFact {
-  const risk = 'user-namespace-missing';
-  if (remapsIds) return hostFact('namespace-user', true, inForce('the daemon maps ids'));
-  const outcome = missing(
-    'ids of cells are those of the host',
-    `Turn on userns-remap in the engine, or accept the risk ${risk}.`,
+/** Told, not demanded: the ids of a cell are its own on the host either way. */
+function userNamespaceFact({ remapsIds }: EngineFacts): HostFact {
+  return hostFact(
+    'namespace-user',
+    false,
+    remapsIds
+      ? inForce('the daemon maps ids')
+      : {
+          state: 'degraded',
+          detail: 'ids of cells are those of the host, though no other cell has them',
+          hint: 'Turn on userns-remap in the engine.',
+        },
   );
-  return { ...hostFact('namespace-user', !acceptedRisks.includes(risk), outcome), risk };
 }
 
 function inodesFact({ acceptedRisks }: ResolvedOptions, { limitsFiles, runtime }: EngineFacts): HostFact {

@@ -4,6 +4,7 @@ import {
   type CellGauges,
   checkPlan,
   type HostReport,
+  idInUse,
   type SweepReport,
 } from '@glovebox/cell';
 import { formatOwnedName, type OwnedName, openUidClaims, readOwnMark } from '@glovebox/cell/host';
@@ -52,6 +53,7 @@ export function createOciDriver(given: OciDriverOptions): CellDriver {
 
   const boot = async (unsafePlan: CellPlan, unsafeId: CellId, onBooted?: (cell: BootedCell) => void): Promise<Cell> => {
     const plan = checkPlan(unsafePlan, unsafeId);
+    if (lost.has(unsafeId)) throw idInUse();
     requirePlatform();
     requireRoot();
     // It can be turned off while we run, and the runtime's word for it would be vague.

@@ -61,7 +61,8 @@ export function superviseCell(parts: RunningCellParts): Cell {
     const use = cgroup.readUse();
     const why = ending === undefined ? explainExit(exit, use, folder) : explainKill(ending.cause, folder);
     const left = await parts.dismantle();
-    const error = why.error ?? left;
+    // That something may be left counts for more than why it did not come up.
+    const error = left ?? why.error;
     return {
       cause: why.cause,
       exit: asCellExit(exit),

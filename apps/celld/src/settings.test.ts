@@ -24,7 +24,7 @@ it('reads what it is given, and has a default for the rest', () => {
     sweepEveryMs: 300_000,
   });
   const all = ['--driver', 'docker', '--engine', '/run/e.sock', '--group', 'root', '--max-cells', '3'];
-  const more = ['--max-memory', '64MiB', '--sweep-every', '10s', '--accept-risk', 'user-namespace-missing'];
+  const more = ['--max-memory', '64MiB', '--sweep-every', '10s', '--accept-risk', 'scratch-inodes-unlimited'];
   expect(readSettings([...needed, ...all, ...more])).toMatchObject({
     driver: 'docker',
     engine: '/run/e.sock',
@@ -32,7 +32,7 @@ it('reads what it is given, and has a default for the rest', () => {
     maxCells: 3,
     maxMemoryBytes: 64 * 1024 * 1024,
     sweepEveryMs: 10_000,
-    acceptedRisks: ['user-namespace-missing'],
+    acceptedRisks: ['scratch-inodes-unlimited'],
   });
 });
 

@@ -46,7 +46,7 @@ describe('settings of cells', () => {
     ['runtime: docker', '/runtime', /absolute path/],
     ['acceptedRisks: runtime-below-floor', '/acceptedRisks', /list/],
     ['acceptedRisks: [everything]', '/acceptedRisks/0', /runtime-below-floor/],
-    ['acceptedRisks: [seccomp]', '/acceptedRisks/0', /user-namespace-missing/],
+    ['acceptedRisks: [seccomp]', '/acceptedRisks/0', /scratch-inodes-unlimited/],
     ['docker: { runtime: crun }', '/docker/host', /host/],
     ['docker: { host: /var/run/docker.sock }', '/docker/host', /unix:/],
     ['docker: { host: "tcp://127.0.0.1:2375" }', '/docker', /tls/],

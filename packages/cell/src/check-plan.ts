@@ -1,5 +1,9 @@
 import { type CellPlan, cellPlanSchema, GloveboxError, idPatterns } from '@glovebox/contract';
 
+/** A cell of this id may still be on the host, and would share a name with a new one, and its end. */
+export const idInUse = (): GloveboxError =>
+  new GloveboxError('PLAN_REFUSED', { message: 'The cell id is that of a cell that is not confirmed dead.' });
+
 /**
  * What every driver checks by itself, whatever the caller says it has checked. The id becomes a path segment.
  *

@@ -1,4 +1,4 @@
-export { checkPlan } from './check-plan.ts';
+export { checkPlan, idInUse } from './check-plan.ts';
 export {
   type ChannelWiring,
   cellCommand,

@@ -34,7 +34,6 @@ export const minimumClassSchema = z.object({ minimumClass: cellClassSchema });
 export const acceptableRisks = {
   'runtime-below-floor': 'a container runtime whose version has a known hole, or whose version cannot be told',
   'scratch-inodes-unlimited': 'an engine that cannot bound the number of files in the scratch directory',
-  'user-namespace-missing': 'an engine that runs cells without a user namespace: their ids are those of the host',
 } as const;
 export type AcceptableRisk = keyof typeof acceptableRisks;
 
