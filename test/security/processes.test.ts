@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { attempting, gains } from '../support/attempts.ts';
+import { channelKind } from '../support/test-driver.ts';
 import { useEngine } from '../support/use-engine.ts';
 import { withoutFlags } from '../support/without-flags.ts';
 
@@ -70,7 +71,7 @@ describe.each(engines)('a node, %s the refusals of Node.js itself,', (_, engine)
     });
     // Besides what epoll, signals and the thread pool of Node.js itself are made of: /dev/null, the standard streams, the channel.
     expect(output).toEqual({
-      rest: { socket: 3, 'device 1:3': expect.any(Number) },
+      rest: { ...(channelKind() === 'socket' && { socket: 3 }), 'device 1:3': expect.any(Number) },
       opened: expect.any(Array),
       raw: [],
       cwd: '/',
@@ -107,7 +108,9 @@ describe.each(engines)('a node, %s the refusals of Node.js itself,', (_, engine)
               }
             };
             for (const root of ['/', '/glovebox', '/tmp', '/etc', '/dev', '/usr', '/proc/self', '/proc/1', '/sys', '/run', '/root', '/home']) walk(root, 0);
-            look('process', JSON.stringify([process.env, process.argv, process.execArgv, process.report.getReport(), os.hostname(), os.userInfo()]));
+            // An image does not name the users that an engine without user namespaces gives to cells.
+            let user; try { user = os.userInfo(); } catch (error) { user = error.code; }
+            look('process', JSON.stringify([process.env, process.argv, process.execArgv, process.report.getReport(), os.hostname(), user]));
             return { hits, processes, files };`,
           manifest: { resources: { timeout: '60s', memory: '256MiB' } },
         },

@@ -9,6 +9,7 @@ import { createImageStore } from '@glovebox/image-rootfs';
 import { type DriverOverrides, defaultCells, openLocalEngine } from '../../apps/cli/src/local-engine.ts';
 import { noteInstance } from './instances.ts';
 import { type NodeSource, writeNode } from './node-package.ts';
+import { openEngineDriver } from './test-driver.ts';
 
 /** Images are made once for all tests; everything else of an engine is its own. */
 export const sharedImages = fileURLToPath(new URL('../../.cache/test-images', import.meta.url));
@@ -59,7 +60,9 @@ export async function openTestEngine(overrides: DriverOverrides = {}, driver?: C
   const local = await openLocalEngine(config, overrides, { imagesDir: sharedImages });
   noteInstance(local.engine.signer.instance);
   const boots: CellRole[] = [];
-  const engine: Engine = { ...local.engine, driver: counting(driver ?? local.engine.driver, boots) };
+  const place = { instance: local.engine.signer.instance, runDirectory: join(dataDir, 'run'), imagesDir: sharedImages };
+  const makes = driver ?? openEngineDriver(place, overrides) ?? local.engine.driver;
+  const engine: Engine = { ...local.engine, driver: counting(makes, boots) };
   let packages = 0;
   return {
     engine,

@@ -10,6 +10,7 @@ import { createImageStore } from '@glovebox/image-rootfs';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { noteInstance } from './instances.ts';
 import { differences, type Residue, readResidue } from './residue.ts';
+import { openEngineDriver } from './test-driver.ts';
 
 /** Images are made once for all tests. */
 const sharedImages = fileURLToPath(new URL('../../.cache/test-images', import.meta.url));
@@ -57,6 +58,7 @@ export function useChecks(): () => Checks {
     const image = (await images.current('builder')).digest as Digest;
     const rootfsOf = (digest: string): string => join(sharedImages, 'images', digest.slice('sha256:'.length), 'rootfs');
     const open = (options: Partial<OciDriverOptions> = {}): CellDriver =>
+      openEngineDriver({ instance, runDirectory, imagesDir: sharedImages }, options) ??
       createOciDriver({ instance, runDirectory, rootfsOf, ...options });
     const ends: CellEnd[] = [];
     const driver = watched(open(), ends);

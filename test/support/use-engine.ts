@@ -1,9 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import type { DriverOverrides } from '../../apps/cli/src/local-engine.ts';
 import { openTestEngine, type TestEngine } from './engine.ts';
 import { differences, type Residue, readResidue } from './residue.ts';
+import { whyNotHere } from './test-driver.ts';
 
 /**
  * One engine for the tests of a file. After them nothing of its cells is left on the host, and in its data directory
@@ -19,8 +20,10 @@ export function useEngine(overrides: DriverOverrides = {}): () => TestEngine {
     // Others may mount what they like meanwhile.
     return { ...all, mounts: all.mounts.filter((path) => path.startsWith(dataDir)) };
   };
+  const reason = whyNotHere(overrides);
+  if (reason !== undefined) beforeEach((context) => context.skip(reason));
   beforeAll(async () => {
-    opened = await openTestEngine(overrides);
+    opened = await openTestEngine(reason === undefined ? overrides : {});
     before = residue(opened);
   });
   afterAll(async () => {

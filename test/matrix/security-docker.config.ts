@@ -1,0 +1,17 @@
+import { defineConfig } from 'vitest/config';
+
+/** Attack suites once more, on cells that a container engine makes. */
+export default defineConfig({
+  test: {
+    pool: 'forks',
+    maxWorkers: 1,
+    fileParallelism: false,
+    allowOnly: false,
+    passWithNoTests: false,
+    globalSetup: ['test/matrix/engine-of-run.ts'],
+    include: ['exhaustion', 'loops', 'processes', 'sockets'].map((name) => `test/security/${name}.test.ts`),
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    teardownTimeout: 30_000,
+  },
+});
