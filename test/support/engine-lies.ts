@@ -1,4 +1,4 @@
-import type { CreateBody } from '../../adapters/cell-docker/src/create-body.ts';
+import type { CreateBody } from '@glovebox/cell-docker';
 import type { EngineLies } from './engine-proxy.ts';
 
 /** Something that an engine is not told, or told besides, and the property of cells that is lost by it. */
