@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type RunningEngine, startEngine } from './engine-process.ts';
 
@@ -18,12 +18,6 @@ export async function startPodmanEngine(options: { runtime?: 'runc' | 'crun' } =
       return containersOf(home).some((id) => path.includes(id));
     },
   });
-}
-
-function runtimePath(name: string): string {
-  const path = [`/usr/sbin/${name}`, `/usr/bin/${name}`].find((candidate) => existsSync(candidate));
-  if (path === undefined) throw new Error(`${name} is not installed`);
-  return path;
 }
 
 function containersOf(home: string): string[] {
