@@ -6,7 +6,7 @@ import type { BuiltNode } from './built-node.ts';
 /** From the boot of a cell to the first byte that its harness sends. */
 export async function firstByte(driver: CellDriver, node: BuiltNode): Promise<number> {
   const started = performance.now();
-  const cell = await driver.boot(planRunCell(node.image, node.limits), newCellId());
+  const cell = await driver.boot(planRunCell(node.image, node.limits, 'ns'), newCellId());
   cell.stdout.resume();
   cell.stderr.resume();
   let bootedMs = Number.NaN;

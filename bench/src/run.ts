@@ -262,7 +262,7 @@ function cli(args: string[], dir: string): Promise<number> {
 /** A cell that waits for its job answers pings. */
 async function roundTrips({ driver }: Engine, node: BuiltNode, count: number): Promise<Samples> {
   const samples = new Samples('lowest');
-  const cell = await driver.boot(planRunCell(node.image, node.limits), newCellId());
+  const cell = await driver.boot(planRunCell(node.image, node.limits, 'ns'), newCellId());
   cell.stdout.resume();
   cell.stderr.resume();
   const asked = Promise.withResolvers<void>();

@@ -86,7 +86,7 @@ function madeUp(source: string, archives: { [name: string]: Buffer } = {}) {
 }
 
 const bundle = (request: Parameters<typeof bundleNode>[0], options: Partial<BundleOptions> = {}) =>
-  bundleNode(request, { driver, image, ...options });
+  bundleNode(request, { driver, cellClass: 'ns', image, ...options });
 
 describe('a node with packages from npm', () => {
   it.each([

@@ -41,6 +41,17 @@ it('a release whose image was pruned runs: the image is made again, to the same 
   expect((await engine.images.verify('runtime')).digest).toBe(image);
 });
 
+it('a release is neither run nor proved again in cells of a class that is weaker than it demands', async () => {
+  const { engine } = local;
+  await release({ engine, dataDir }, { id: 'demanding', body: 'return 1' });
+  // Every release demands `ns`. What is no class is weaker than all.
+  const weaker: Engine = { ...engine, cellClass: 'none' as Engine['cellClass'] };
+  await expect(runReference(weaker, 'demanding')).rejects.toMatchObject({ code: 'CLASS_TOO_WEAK' });
+  const again = revalidateRelease(weaker, { project: 'default', reference: 'demanding@1.0.0', actor: author });
+  await expect(again).rejects.toMatchObject({ code: 'CLASS_TOO_WEAK' });
+  expect((await runReference(engine, 'demanding')).output).toBe(1);
+});
+
 describe('another runtime image', () => {
   const another = sha256Of('another image');
   /** The same files under another digest: what a newer guest or Node.js would be to a release. */

@@ -24,12 +24,12 @@ describe.each([
   ['tests', planTestsCell],
 ] as const)('a cell for %s', (role, planOf) => {
   it('is what every cell is: own ids, no network, no privilege, the same system calls, nothing of the host', async () => {
-    const plan = planOf(checks().image);
+    const plan = planOf(checks().image, 'ns');
     // The same cell, in which the probe looks around in place of our code.
     const driver = checks().open({
       weakenForTest: (spec) => ({ ...spec, process: { ...spec.process, args: [cellPaths.node, cellPaths.probe] } }),
     });
-    const lasting = watchHostNamespaces();
+    const watch = watchHostNamespaces();
     const cell = await driver.boot(plan, newCellId());
     const chunks: Buffer[] = [];
     cell.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -37,7 +37,7 @@ describe.each([
     const [end] = await Promise.all([cell.ended, finished(cell.stdout)]);
     expect(end).toMatchObject({ cause: 'self', exit: { signal: expect.stringMatching(/^SIG(SYS|SEGV)$/) } });
     const report = readProbeReport(Buffer.concat(chunks));
-    const judged = judgeProbe({ ...report, plan, hostNamespaces: lasting(), profile: ownProfile });
+    const judged = judgeProbe({ ...report, plan, hostNamespaces: watch.end(), profile: ownProfile });
     const violated = judged.filter(({ violations }) => violations.length > 0);
     // What is on fd 0 is the one thing that differs: a bundle cell's tool is asked there.
     expect(violated.map(({ property }) => property)).toEqual(role === 'bundle' ? ['descriptors-fixed'] : []);

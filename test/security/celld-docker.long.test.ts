@@ -45,7 +45,7 @@ describe('celld as a user of its own, with a container engine', () => {
       logBytes: MiB,
       filesBytes: 0,
       filesCount: 0,
-    });
+    }, 'ns');
   };
   beforeAll(async () => {
     engine = await startDockerEngine();

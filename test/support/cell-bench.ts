@@ -83,17 +83,21 @@ export function openCellBench(given: Partial<OciDriverOptions> = {}): CellBench 
   const driver = open();
   const booted: Cell[] = [];
   const plan: CellBench['plan'] = (limits = {}, role = 'run') => {
-    const base = planRunCell(testImage, {
-      cpu: 1,
-      memoryBytes: 128 * MiB,
-      pids: 64,
-      timeoutMs: 30_000,
-      outputBytes: MiB,
-      logBytes: MiB,
-      filesBytes: 0,
-      filesCount: 0,
-      scratchBytes: MiB,
-    });
+    const base = planRunCell(
+      testImage,
+      {
+        cpu: 1,
+        memoryBytes: 128 * MiB,
+        pids: 64,
+        timeoutMs: 30_000,
+        outputBytes: MiB,
+        logBytes: MiB,
+        filesBytes: 0,
+        filesCount: 0,
+        scratchBytes: MiB,
+      },
+      'ns',
+    );
     return { ...base, role, limits: { ...base.limits, ...limits } };
   };
   return {

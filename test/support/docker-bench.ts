@@ -101,17 +101,21 @@ export function openDockerBench(
   const driver = open();
   const booted: Cell[] = [];
   const plan: DockerBench['plan'] = (limits = {}, role = 'run') => {
-    const base = planRunCell(image.digest, {
-      cpu: 1,
-      memoryBytes: 128 * MiB,
-      pids: 64,
-      timeoutMs: 30_000,
-      outputBytes: MiB,
-      logBytes: MiB,
-      filesBytes: 0,
-      filesCount: 0,
-      scratchBytes: MiB,
-    });
+    const base = planRunCell(
+      image.digest,
+      {
+        cpu: 1,
+        memoryBytes: 128 * MiB,
+        pids: 64,
+        timeoutMs: 30_000,
+        outputBytes: MiB,
+        logBytes: MiB,
+        filesBytes: 0,
+        filesCount: 0,
+        scratchBytes: MiB,
+      },
+      'ns',
+    );
     return { ...base, role, limits: { ...base.limits, ...limits } };
   };
   return {

@@ -52,7 +52,7 @@ export async function traceAllRoles(dir: string, runtime: 'crun' | 'runc'): Prom
     const rootfsOf = (digest: string): string => join(sharedImages, 'images', digest.slice('sha256:'.length), 'rootfs');
     const own = { instance: newInstanceId(), runDirectory: join(dir, 'run'), rootfsOf };
     const driver = createOciDriver({ ...own, ...traced });
-    const checked = { driver, image: builderImage.digest as Digest };
+    const checked = { driver, cellClass: 'ns' as const, image: builderImage.digest as Digest };
     const types = await checkTypes({ pkg: packageOf(sources), tarballs: [] }, checked);
     const tested = await checkTests({ pkg: packageOf({ ...sources, ...tests }), tarballs: [] }, checked);
     const report = await readProbe(await driver.boot(probePlan(runtimeImage.digest as Digest), newCellId()));
@@ -118,17 +118,21 @@ const packageOf = (files: Record<string, string>) => ({
 const probePlan = (image: Digest) => ({ ...emptyPlan(image), role: 'probe' as const });
 
 const emptyPlan = (image: Digest) =>
-  planRunCell(image, {
-    cpu: 1,
-    memoryBytes: 128 * MiB,
-    pids: 64,
-    timeoutMs: 10_000,
-    outputBytes: MiB,
-    logBytes: MiB,
-    filesBytes: 0,
-    filesCount: 0,
-    scratchBytes: MiB,
-  });
+  planRunCell(
+    image,
+    {
+      cpu: 1,
+      memoryBytes: 128 * MiB,
+      pids: 64,
+      timeoutMs: 10_000,
+      outputBytes: MiB,
+      logBytes: MiB,
+      filesBytes: 0,
+      filesCount: 0,
+      scratchBytes: MiB,
+    },
+    'ns',
+  );
 
 /** It finds the null device where such an engine puts the channel, and the guest therefore nobody who speaks to it. */
 function withShim(spec: OciSpec): OciSpec {

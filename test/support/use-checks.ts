@@ -67,8 +67,10 @@ export function useChecks(): () => Checks {
       driver,
       open,
       ends,
-      types: (files, archives, options) => checkTypes(request(files, archives), { driver, image, ...options }),
-      tests: (files, archives, options) => checkTests(request(files, archives), { driver, image, ...options }),
+      types: (files, archives, options) =>
+        checkTypes(request(files, archives), { driver, cellClass: 'ns', image, ...options }),
+      tests: (files, archives, options) =>
+        checkTests(request(files, archives), { driver, cellClass: 'ns', image, ...options }),
     };
     before = residue();
   });

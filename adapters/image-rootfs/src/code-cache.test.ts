@@ -31,7 +31,7 @@ function start(made: Precompiled, memory: string): string {
   const limits = runLimits(
     manifestSchema.parse({ schemaVersion: 1, id: 'abc', title: 'x', input: {}, output: {}, resources: { memory } }),
   );
-  const [, ...args] = cellCommand(planRunCell(`sha256:${'0'.repeat(64)}` as Digest, limits)).map((arg) =>
+  const [, ...args] = cellCommand(planRunCell(`sha256:${'0'.repeat(64)}` as Digest, limits, 'ns')).map((arg) =>
     arg.replace('/glovebox/', `${dir}/`),
   );
   return execFileSync(process.execPath, args, { env: {}, encoding: 'utf8' }).trim();

@@ -56,6 +56,10 @@ describe('settings of cells', () => {
     ['docker: { host: "tcp://a:2376", tls: { ca: ca.pem, cert: /c, key: /k } }', '/docker/tls/ca', /absolute/],
     ['docker: { host: "unix:///s", exec: true }', '/docker', /nothing|may hold/],
     ['docker: { host: "unix:///s", runtime: "../runc" }', '/docker/runtime', /runtime/],
+    ['docker: { host: "TCP://a:2375" }', '/docker/host', /tcp:/],
+    [`docker: { host: "tcp://a:99999", ${tls} }`, '/docker', /port/],
+    ['driver: docker\ndocker: { host: "unix:///s" }\nruntime: crun', '/runtime', /driver oci/],
+    ['driver: celld\ncelld: { socket: /s }\nacceptedRisks: [runtime-below-floor]', '/acceptedRisks', /celld/],
     ['celld: { socket: celld.sock }', '/celld/socket', /absolute/],
     ['celld: /run/celld.sock', '/celld', /socket/],
     ['clas: gvisor', '/clas', /did you mean class/],
@@ -65,7 +69,7 @@ describe('settings of cells', () => {
     expect(error).toMatchObject({
       code: 'CONFIG_INVALID',
       message: expect.stringMatching(says),
-      place: { file: join(dataDir, 'glovebox.yaml'), path, line: 1 },
+      place: { file: join(dataDir, 'glovebox.yaml'), path, line: text.split('\n').length },
     });
   });
 

@@ -32,14 +32,15 @@ const tlsSchema = z.strictObject({ ca: absolutePath, cert: absolutePath, key: ab
 
 const dockerSchema = z
   .strictObject({
-    host: z.string().regex(/^(?:unix:\/\/\/[^\0]+|tcp:\/\/(?:[\w.-]+|\[[\da-f:]+\]):[1-9]\d{0,4})$/i),
+    host: z.string().regex(/^(?:unix:\/\/\/[^\0]+|tcp:\/\/(?:[\w.-]+|\[[\da-f:]+\]):[1-9]\d{0,4})$/),
     runtime: z
       .string()
       .regex(/^[\w.-]{1,64}$/)
       .optional(),
     tls: tlsSchema.optional(),
   })
-  .refine(({ host, tls }) => host.startsWith('tcp:') === (tls !== undefined));
+  .refine(({ host, tls }) => host.startsWith('tcp:') === (tls !== undefined))
+  .refine(({ host }) => !host.startsWith('tcp:') || Number(host.slice(host.lastIndexOf(':') + 1)) <= 65_535);
 
 const fileSchema = z
   .strictObject({
@@ -56,6 +57,11 @@ const fileSchema = z
     const { driver } = settings;
     if (driver !== 'oci' && settings[driver] === undefined)
       context.addIssue({ code: 'custom', path: [driver], message: 'is missing' });
+    // What the driver would not hear of is not passed over.
+    if (driver !== 'oci' && settings.runtime !== 'auto')
+      context.addIssue({ code: 'custom', path: ['runtime'], message: 'is of the driver oci' });
+    if (driver === 'celld' && settings.acceptedRisks.length > 0)
+      context.addIssue({ code: 'custom', path: ['acceptedRisks'], message: 'are told to celld' });
   });
 
 /** A container engine's address, as it is configured. */
@@ -193,11 +199,11 @@ async function readConfigFile(path: string): Promise<z.infer<typeof fileSchema>>
 const meanings: Readonly<Record<keyof z.infer<typeof fileSchema>, string>> = {
   driver: 'is oci, docker or celld',
   class: 'is ns or gvisor',
-  runtime: 'is auto, crun, runc, runsc or an absolute path',
+  runtime: 'is auto, crun, runc, runsc or an absolute path, and is set for the driver oci alone',
   docker:
     'holds host, which is unix:///path, or tcp://host:port beside tls with the absolute paths ca, cert and key, and may hold runtime',
   celld: 'holds nothing but socket, which is an absolute path',
-  acceptedRisks: `is a list that holds nothing but ${riskNames.join(', ')}`,
+  acceptedRisks: `is a list that holds nothing but ${riskNames.join(', ')}; those of celld are set where it is started`,
   registry: 'is a URL that begins with https:// or http://',
   packages: 'holds nothing but minimumAge, which is a number of days, hours or minutes such as 7d, 12h or 90m',
 };

@@ -3,17 +3,21 @@ import { describe, expect, it } from 'vitest';
 import { checkPlan } from './check-plan.ts';
 import { planRunCell } from './plan.ts';
 
-const plan = planRunCell(`sha256:${'0'.repeat(64)}` as Digest, {
-  cpu: 1,
-  memoryBytes: 64 * 1024 * 1024,
-  pids: 64,
-  timeoutMs: 30_000,
-  outputBytes: 1024,
-  logBytes: 1024,
-  filesBytes: 0,
-  filesCount: 0,
-  scratchBytes: 1024 * 1024,
-});
+const plan = planRunCell(
+  `sha256:${'0'.repeat(64)}` as Digest,
+  {
+    cpu: 1,
+    memoryBytes: 64 * 1024 * 1024,
+    pids: 64,
+    timeoutMs: 30_000,
+    outputBytes: 1024,
+    logBytes: 1024,
+    filesBytes: 0,
+    filesCount: 0,
+    scratchBytes: 1024 * 1024,
+  },
+  'ns',
+);
 const id = newCellId();
 const refused = expect.objectContaining({ code: 'PLAN_REFUSED' });
 const withLimit = (name: string, value: unknown) => ({ ...plan, limits: { ...plan.limits, [name]: value } });

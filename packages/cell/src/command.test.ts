@@ -22,23 +22,23 @@ const own = ['--no-experimental-ffi', '--disallow-code-generation-from-strings']
 const author = ['--no-experimental-ffi', '--disable-sigusr1', '--disable-warning=ExperimentalWarning'];
 const commands: [CellPlan, string[]][] = [
   [
-    planRunCell(image, limits),
+    planRunCell(image, limits, 'ns'),
     [
       ...['--permission', '--allow-fs-read=/glovebox/', '--allow-fs-read=/tmp/', '--allow-fs-write=/tmp/', ...author],
       ...['--max-semi-space-size=16', '--max-old-space-size=88', '/glovebox/harness.cjs'],
     ],
   ],
   [
-    planTestsCell(image),
+    planTestsCell(image, 'ns'),
     [
       ...['--permission', '--allow-fs-read=/glovebox/', '--allow-fs-read=/toolchain/', '--allow-fs-read=/tmp/'],
       ...['--allow-fs-write=/tmp/', ...author],
       ...['--max-semi-space-size=16', '--max-old-space-size=472', '/glovebox/tester.cjs'],
     ],
   ],
-  [planBundleCell(image), [...own, '/glovebox/builder.cjs']],
-  [planTypesCell(image), [...own, '/glovebox/type-checker.cjs']],
-  [{ ...planTypesCell(image), role: 'probe' }, [...own, '/glovebox/probe.cjs']],
+  [planBundleCell(image, 'ns'), [...own, '/glovebox/builder.cjs']],
+  [planTypesCell(image, 'ns'), [...own, '/glovebox/type-checker.cjs']],
+  [{ ...planTypesCell(image, 'ns'), role: 'probe' }, [...own, '/glovebox/probe.cjs']],
 ];
 
 describe('the command of a cell', () => {
@@ -47,7 +47,7 @@ describe('the command of a cell', () => {
   });
 
   it('takes nothing from a plan but its role and its memory', () => {
-    const plan = planTestsCell(image);
+    const plan = planTestsCell(image, 'ns');
     const other = { ...plan, limits: { ...plan.limits, cpu: 2, pids: 99, openFiles: 99, lifetimeMs: 5000 } };
     expect(cellCommand({ ...other, args: ['--inspect'], env: { NODE_OPTIONS: '--inspect' } } as CellPlan)).toEqual(
       cellCommand(plan),

@@ -20,7 +20,7 @@ const bootCpu = 2;
 const lifetimeSlackMs = 30_000;
 
 /** The plan for one attempt. The scratch directory is memory: it is added to what the node declared. */
-export function planRunCell(image: Digest, limits: RunLimits, cellClass: CellClass = 'ns'): CellPlan {
+export function planRunCell(image: Digest, limits: RunLimits, cellClass: CellClass): CellPlan {
   return cellPlanSchema.parse({
     schema: 'glovebox.cell-plan/1',
     role: 'run' satisfies CellRole,
@@ -40,18 +40,18 @@ export function planRunCell(image: Digest, limits: RunLimits, cellClass: CellCla
 }
 
 /** The plan for bundling one node package. */
-export const planBundleCell = (image: Digest, cellClass?: CellClass): CellPlan =>
+export const planBundleCell = (image: Digest, cellClass: CellClass): CellPlan =>
   planBuilderCell('bundle', image, 2, cellClass);
 
 /** The plan for checking the types of one node package. */
-export const planTypesCell = (image: Digest, cellClass?: CellClass): CellPlan =>
+export const planTypesCell = (image: Digest, cellClass: CellClass): CellPlan =>
   planBuilderCell('types', image, 2, cellClass);
 
 /** The plan for running the tests of one node package, once. Author code runs on one core, as nodes do. */
-export const planTestsCell = (image: Digest, cellClass?: CellClass): CellPlan =>
+export const planTestsCell = (image: Digest, cellClass: CellClass): CellPlan =>
   planBuilderCell('tests', image, 1, cellClass);
 
-function planBuilderCell(role: CellRole, image: Digest, cpu: number, cellClass: CellClass = 'ns'): CellPlan {
+function planBuilderCell(role: CellRole, image: Digest, cpu: number, cellClass: CellClass): CellPlan {
   return cellPlanSchema.parse({
     schema: 'glovebox.cell-plan/1',
     role,

@@ -117,7 +117,7 @@ const idleLimits = runLimits(
 
 /** The command of a cell, with the paths of this host. The scratch directory is the host's. */
 function command({ file, stdio }: BuiltHarness, wiring: ChannelWiring): [string, ...string[]] {
-  const plan = planRunCell(`sha256:${'0'.repeat(64)}` as Digest, idleLimits);
+  const plan = planRunCell(`sha256:${'0'.repeat(64)}` as Digest, idleLimits, 'ns');
   const own: { [path: string]: string } = {
     [cellPaths.node]: process.execPath,
     [cellPaths.stdio]: stdio,

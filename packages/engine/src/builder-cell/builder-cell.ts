@@ -14,8 +14,7 @@ import { Printed } from './printed.ts';
 
 export interface BuilderCellOptions {
   driver: CellDriver;
-  /** `ns` where it is left out. */
-  cellClass?: CellClass;
+  cellClass: CellClass;
   /** Digest of the builder image. */
   image: Digest;
   signal?: AbortSignal;

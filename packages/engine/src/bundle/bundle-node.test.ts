@@ -42,7 +42,13 @@ function request(files: Files, dependencies: Dependencies = {}) {
 }
 
 const bundle = (files: Files, dependencies?: Dependencies, options: Partial<BundleOptions> = {}) =>
-  bundleNode(request(files, dependencies), { driver: builder, image, layout: builder.layout, ...options });
+  bundleNode(request(files, dependencies), {
+    driver: builder,
+    cellClass: 'ns',
+    image,
+    layout: builder.layout,
+    ...options,
+  });
 
 async function bundled(files: Files, dependencies?: Dependencies) {
   const result = await bundle(files, dependencies);
@@ -121,7 +127,12 @@ describe('a bundle', () => {
     const first = await bundled(files, dependencies);
     const second = new BareBuilder({ program });
     try {
-      const again = await bundleNode(request(files, dependencies), { driver: second, image, layout: second.layout });
+      const again = await bundleNode(request(files, dependencies), {
+        driver: second,
+        cellClass: 'ns',
+        image,
+        layout: second.layout,
+      });
       expect(again).toMatchObject({ ok: true, bundleDigest: first.bundleDigest, metafile: first.metafile });
       if (again.ok) expect(Buffer.from(again.sourceMap).equals(Buffer.from(first.sourceMap))).toBe(true);
     } finally {

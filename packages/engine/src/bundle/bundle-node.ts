@@ -14,8 +14,7 @@ export type BundleRequest = PackageWithArchives;
 
 export interface BundleOptions {
   driver: CellDriver;
-  /** `ns` where it is left out. */
-  cellClass?: CellClass;
+  cellClass: CellClass;
   /** Digest of the builder image. */
   image: Digest;
   signal?: AbortSignal;

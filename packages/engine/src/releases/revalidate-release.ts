@@ -12,6 +12,7 @@ import { limitCells } from '../validate/limited-driver.ts';
 import type { CheckOutcome } from '../validate/outcome.ts';
 import { attestRelease } from './attest-release.ts';
 import type { ChangedRelease, ReleaseChange } from './change-release.ts';
+import { requireClass } from './require-class.ts';
 import { refuseRevoked, resolveRelease } from './resolve-release.ts';
 import { loadReleased, type TrustedArtifact } from './trusted-artifact.ts';
 
@@ -25,7 +26,7 @@ export interface RevalidationEvents {
  *
  * Where it does not pass, nothing changes. What a crash leaves is at most a signed statement more.
  *
- * @throws GloveboxError `REFERENCE_INVALID`, `NOT_FOUND`, `RELEASE_REVOKED`, as loadReleased does; `VALIDATION_FAILED` with the
+ * @throws GloveboxError `REFERENCE_INVALID`, `NOT_FOUND`, `RELEASE_REVOKED`, `CLASS_TOO_WEAK`, as loadReleased does; `VALIDATION_FAILED` with the
  *   findings as details; and what hosts and stores may lack.
  */
 export async function revalidateRelease(
@@ -38,6 +39,7 @@ export async function revalidateRelease(
   const release = await resolveRelease(engine.releases, project, change.reference);
   refuseRevoked(release);
   const artifact = await loadReleased(engine, release);
+  requireClass(release.ref, artifact.config.permissions, engine.cellClass);
   const image = await requireRuntimeImage(engine.images, (line) => events.onStep?.('image', line), signal);
   if (image.digest === release.image) return { release, changed: false };
   events.onStep?.('fixtures');

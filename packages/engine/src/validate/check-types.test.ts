@@ -19,7 +19,7 @@ async function checked(script: string, deadlineMs = 20_000) {
   const driver = new BareBuilder({ program, esbuild: tool });
   try {
     const pkg = { files: new Map([['src/index.ts', Buffer.from('1')]]), dependencies: [] };
-    const outcome = await checkTypes({ pkg, tarballs: [] }, { driver, image, deadlineMs });
+    const outcome = await checkTypes({ pkg, tarballs: [] }, { driver, cellClass: 'ns', image, deadlineMs });
     return { ...outcome, end: driver.lastEnd };
   } finally {
     driver.remove();
