@@ -47,7 +47,7 @@ describe(`${count} boots that are asked for at once`, () => {
     let over = 0;
     const crowd = Promise.withResolvers<void>();
     const runs = Array.from({ length: count }, async (_, i) => {
-      const cell = await bench.boot({ lifetimeMs: 600_000 });
+      const cell = await bench.boot({ lifetimeMs: 25 * 60_000 });
       cell.run(`say(${i})`);
       const heard = await cell.heard();
       if (++alive === together) crowd.resolve();
