@@ -1,11 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { openUidClaims } from '@glovebox/cell/host';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { type BenchCell, openCellBench } from '../support/cell-bench.ts';
+import { openDockerBench } from '../support/docker-bench.ts';
+import { startDockerEngine } from '../support/docker-engine.ts';
 import { ask, calls, defineRawCalls, withRawCalls } from '../support/raw-calls.ts';
 import { hostPidOf } from '../support/trace-needs.ts';
 
@@ -56,6 +59,47 @@ it("twenty cells that live at once, of two runtimes and two instances, have twen
     other.remove();
   }
 });
+
+it('twenty cells that live at once, some by a runtime and some by a container engine, have twenty host uids and gids', async () => {
+  const engine = await startDockerEngine();
+  // As on a host: all drivers claim uids in one place.
+  const claimsDirectory = join(bench.home, 'uids');
+  const direct = openCellBench({ claimsDirectory });
+  const byEngine = openDockerBench({ engine: { socketPath: engine.socketPath }, claimsDirectory });
+  try {
+    const cells = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? direct.boot() : byEngine.boot())),
+    );
+    for (const cell of cells) expect(await ask(cell, 'say(1)')).toBe(1);
+    const ids = openUidClaims(claimsDirectory)
+      .list()
+      .flatMap(({ uids }) => uids?.[1] ?? []);
+    expect(new Set(ids).size).toBe(20);
+    // As the kernel tells them: real, effective, saved and of the file system, the same for user and group.
+    const seen = new Set(hostIds());
+    for (const id of ids) expect(seen).toContain([...Array(4).fill(id), ...Array(4).fill(id)].join());
+  } finally {
+    await direct.settle();
+    await byEngine.settle();
+    direct.remove();
+    byEngine.remove();
+    await engine.stop();
+  }
+});
+
+/** User and group ids of every process of this host, four of each. */
+const hostIds = (): string[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      try {
+        const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+        return [...status.matchAll(/^[UG]id:\t(.*)$/gm)].flatMap(([, ids = '']) => ids.split('\t')).join();
+      } catch {
+        // It ended meanwhile.
+        return [];
+      }
+    });
 
 /** A fixed piece of work: hashes, objects, files, pipes, locks and watches; a hog may be in the way of any. */
 const job = `

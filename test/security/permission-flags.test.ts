@@ -67,7 +67,7 @@ const hostile: Record<string, { source: NodeSource; ends: [state: string, code: 
   },
   'writes into the channel': {
     source: {
-      body: `const fs = process.getBuiltinModule('fs'); for (;;) try { fs.writeSync(3, 'x'.repeat(100)); } catch {}`,
+      body: `const fs = process.getBuiltinModule('fs'); for (;;) for (const fd of [3, 4]) try { fs.writeSync(fd, 'x'.repeat(100)); } catch {}`,
     },
     ends: ['CHANNEL_CORRUPTED', 'CHANNEL_CORRUPTED'],
   },

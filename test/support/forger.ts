@@ -8,6 +8,8 @@
 export const forger = `
 import fs from 'node:fs';
 let lastId = 20001;
+// A socket goes both ways; of two pipes the second is what the cell says.
+const toHost = fs.fstatSync(3).isSocket() ? 3 : 4;
 const frame = (type, id, payload = Buffer.alloc(0)) => {
   const header = Buffer.alloc(12);
   header.writeUInt32BE(payload.length, 0); header.writeUInt8(type, 4); header.writeUInt32BE(id, 8);
@@ -15,7 +17,7 @@ const frame = (type, id, payload = Buffer.alloc(0)) => {
 };
 const send = (bytes) => {
   const until = Date.now() + 2000;
-  for (let at = 0; at < bytes.length; ) try { at += fs.writeSync(3, bytes, at); } catch (e) { if (e.code !== 'EAGAIN' || Date.now() > until) throw e; }
+  for (let at = 0; at < bytes.length; ) try { at += fs.writeSync(toHost, bytes, at); } catch (e) { if (e.code !== 'EAGAIN' || Date.now() > until) throw e; }
 };
 let rest = Buffer.alloc(0);
 const receive = () => {

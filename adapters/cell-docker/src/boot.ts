@@ -7,6 +7,7 @@ import { type Attached, attachTo, detach, streamsOf } from './cell-streams.ts';
 import { watchUse } from './cell-use.ts';
 import { type CreateBody, makeCreateBody, seccompText } from './create-body.ts';
 import type { EngineApi } from './engine-api.ts';
+import { wasNeverAsked } from './engine-client.ts';
 import { describeVersion, type EngineFacts } from './engine-facts.ts';
 import type { EngineImages } from './image.ts';
 import { driverName, isWeakened, type ResolvedOptions } from './options.ts';
@@ -85,8 +86,9 @@ export async function bootCell(
     return { ...cell, container, uid };
   } catch (thrown) {
     if (traces.attached !== undefined) detach(traces.attached);
-    await undo(context, id, traces, thrown);
-    throw hostError(thrown, 'ENGINE_REFUSED', 'The container engine cannot be used');
+    const left = await undo(context, id, traces, thrown);
+    // Why it did not come up counts for less than that something of it may be there.
+    throw left ?? hostError(thrown, 'ENGINE_REFUSED', 'The container engine cannot be used');
   }
 }
 
@@ -124,7 +126,10 @@ async function prepare(
   plan: CellPlan,
   body: CreateBody,
 ): Promise<Attached> {
-  const [attached, told] = await Promise.allSettled([attachTo(api, container, plan.role), api.inspect(container)]);
+  const [attached, told] = await Promise.allSettled([
+    attachTo(api, facts.kind, container, plan.role),
+    api.inspect(container),
+  ]);
   try {
     if (told.status === 'rejected') throw told.reason;
     if (told.value === undefined)
@@ -168,10 +173,25 @@ export const risksTaken = ({ limitsFiles, programs }: EngineFacts): AcceptableRi
  * A failed boot leaves what a dead cell leaves, in parts. After a lost answer the engine may yet do what it was asked: then
  * nothing is confirmed, and the claim stays for a later sweep.
  */
-async function undo(context: BootContext, id: CellId, traces: Traces, thrown: unknown): Promise<void> {
-  if (traces.container === undefined) return context.claims.release(traces.claim);
-  const left = await dismantle(context, id, traces, GloveboxError.is(thrown, 'ENGINE_UNREACHABLE'));
-  if (left !== undefined) context.onLost(id);
+async function undo(
+  context: BootContext,
+  id: CellId,
+  traces: Traces,
+  thrown: unknown,
+): Promise<GloveboxError | undefined> {
+  // Podman is asked for more than a container.
+  const isUnasked = traces.container === traces.name && wasNeverAsked(thrown) && context.facts.kind === 'docker';
+  if (traces.container === undefined || isUnasked) {
+    context.claims.release(traces.claim);
+    return undefined;
+  }
+  const isTold = !GloveboxError.is(thrown, 'ENGINE_UNREACHABLE');
+  const left = await dismantle(context, id, traces, !isTold);
+  if (isTold || left !== undefined) return left;
+  return new GloveboxError('CELL_LOST', {
+    message: `The container engine may yet boot a cell that was given up: ${thrown.message}`,
+    cause: thrown,
+  });
 }
 
 /** Remove the container until the engine confirms that it is not there; the uid is released after that and not before. */

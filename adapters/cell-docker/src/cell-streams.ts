@@ -3,6 +3,7 @@ import { Duplex, Readable, type Writable } from 'node:stream';
 import { builderStreams, joinStreams } from '@glovebox/cell';
 import type { CellRole } from '@glovebox/contract';
 import type { EngineApi } from './engine-api.ts';
+import type { EngineKind } from './engine-kind.ts';
 import { FrameReader, type frameStreams } from './frames.ts';
 
 /**
@@ -16,11 +17,11 @@ export interface Attached {
 }
 
 /** @throws GloveboxError as the engine's API does; nothing is left open then. */
-export async function attachTo(api: EngineApi, id: string, role: CellRole): Promise<Attached> {
-  const [input, error] = await Promise.allSettled([
-    api.attach(id, role === 'probe' ? ['stdout'] : ['stdin', 'stdout']),
-    api.attach(id, ['stderr']),
-  ]);
+export async function attachTo(api: EngineApi, kind: EngineKind, id: string, role: CellRole): Promise<Attached> {
+  const first = api.attach(id, role === 'probe' ? ['stdout'] : ['stdin', 'stdout']);
+  // The first one has Podman set the container up, and a second that comes meanwhile tries the same and fails.
+  if (kind === 'podman') await first;
+  const [input, error] = await Promise.allSettled([first, api.attach(id, ['stderr'])]);
   if (input.status === 'fulfilled' && error.status === 'fulfilled') return { input: input.value, error: error.value };
   for (const settled of [input, error]) if (settled.status === 'fulfilled') settled.value.destroy();
   throw (input.status === 'rejected' ? input : (error as PromiseRejectedResult)).reason;

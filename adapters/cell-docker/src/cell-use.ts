@@ -1,5 +1,6 @@
 import type { CellEnd } from '@glovebox/cell';
 import type { EngineApi } from './engine-api.ts';
+import { tellsOfRefusedProcess } from './kernel-log.ts';
 import { findLocalCgroup } from './local-cgroup.ts';
 
 /** What a cell used, as far as anybody saw. */
@@ -16,8 +17,8 @@ export interface UseWatch {
   look(): void;
   /** Resolves when the kill may be sent. Never rejects. */
   beforeKill(cause: CellEnd['cause']): Promise<void>;
-  /** Ends the watch. */
-  final(): CellUse;
+  /** Ends the watch. `failed`: the cell ended by itself, and not well. Never rejects. */
+  final(how: 'ended' | 'failed'): Promise<CellUse>;
 }
 
 /**
@@ -57,10 +58,13 @@ export function watchUse(api: EngineApi, container: string, pidsLimit: number): 
       if (peak !== undefined && peak > 0) use.peakMemoryBytes = peak;
       if ((stats?.pids_stats?.current ?? 0) >= pidsLimit) use.pidsLimitHit = true;
     },
-    final() {
+    async final(how) {
       isOver = true;
       clearInterval(timer);
       cgroup?.close();
+      // A busy host may look too late at a cell that fails at once for what it is refused.
+      if (how === 'failed' && cgroup !== undefined && !use.pidsLimitHit)
+        use.pidsLimitHit = await tellsOfRefusedProcess(container);
       return use;
     },
   };

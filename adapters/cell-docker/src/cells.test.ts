@@ -4,10 +4,14 @@ import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openUidClaims, readOwnMark } from '@glovebox/cell/host';
 import { createOciDriver } from '@glovebox/cell-oci';
-import { newCellId } from '@glovebox/contract';
+import { type Digest, GloveboxError, newCellId } from '@glovebox/contract';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type DockerBench, openDockerBench } from '../../../test/support/docker-bench.ts';
 import { type DockerEngine, startDockerEngine } from '../../../test/support/docker-engine.ts';
+import { cellLabel } from './boot.ts';
+import { createEngineApi } from './engine-api.ts';
+import { createEngineClient } from './engine-client.ts';
+import { tellsOfRefusedProcess } from './kernel-log.ts';
 
 let engine: DockerEngine;
 let bench: DockerBench;
@@ -55,6 +59,19 @@ describe('a host with an engine', () => {
     const greedy = { ...bench.plan(), mounts: ['/'] } as never;
     await expect(driver.boot(greedy, newCellId())).rejects.toMatchObject({ code: 'PLAN_REFUSED' });
     await expect(driver.boot(bench.plan(), '../x' as never)).rejects.toMatchObject({ code: 'PLAN_REFUSED' });
+  });
+});
+
+describe('an image that an engine lacks', () => {
+  it('is refused for what is wrong with its archive, and not for the call that breaks off with it', async () => {
+    async function* archiveOf() {
+      yield Buffer.alloc(1024 * 1024);
+      throw new GloveboxError('IMAGE_CORRUPTED', { message: 'A layer is not what it was.' });
+    }
+    const image = `sha256:${'0'.repeat(64)}` as Digest;
+    await expect(bench.open({ archiveOf }).boot({ ...bench.plan(), image }, newCellId())).rejects.toMatchObject({
+      code: 'IMAGE_CORRUPTED',
+    });
   });
 });
 
@@ -106,12 +123,18 @@ describe('a cell of an engine', () => {
 
   it('tells that it was refused a thread for its limit of them', async () => {
     const cell = await bench.boot({ pids: 16 });
+    const client = createEngineClient({ socketPath: engine.socketPath });
+    const api = createEngineApi(client, { callMs: 5_000, loadMs: 5_000 }, `${bench.home}/run`);
+    const [container] = (await api.list(cellLabel)).map(({ Id }) => Id);
     cell.run(
       "process.env.UV_THREADPOOL_SIZE = '64'; leave(); require('node:crypto').randomBytes(16, () => {}); setInterval(() => {}, 1000);",
     );
     expect(await cell.heard()).toMatchObject({
       ended: { cause: 'self', pidsLimitHit: true, exit: { code: null } },
     });
+    // The kernel's word for it is there when the cgroup is not, so that it cannot be missed; and it is of that cell alone.
+    expect(await tellsOfRefusedProcess(container ?? '')).toBe(true);
+    expect(await tellsOfRefusedProcess('0'.repeat(64))).toBe(false);
   });
 
   it('tells its own exit', async () => {
@@ -244,6 +267,22 @@ const ownerInput = () => ({
 });
 
 describe('an engine that goes away', () => {
+  it('is told at once, and nothing is kept of a boot that it never heard of', async () => {
+    const driver = bench.open();
+    const cell = await bench.boot({}, driver);
+    cell.kill('done');
+    await cell.ended;
+    await engine.kill();
+    try {
+      const begun = performance.now();
+      await expect(driver.boot(bench.plan(), newCellId())).rejects.toMatchObject({ code: 'ENGINE_UNREACHABLE' });
+      expect(performance.now() - begun).toBeLessThan(5_000);
+      expect(openUidClaims(bench.claimsDirectory).list()).toEqual([]);
+    } finally {
+      await engine.start();
+    }
+  });
+
   it('is a typed end of the cells that it had, dead or not, and comes back as another time', async () => {
     const cell = await bench.boot();
     cell.run('say(1)');

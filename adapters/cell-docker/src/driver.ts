@@ -24,7 +24,13 @@ export function createDockerDriver(given: DockerDriverOptions): CellDriver {
   const mark = readOwnMark(options.instance);
   const claims = openUidClaims(options.claimsDirectory);
   const deadlines = { callMs: options.callDeadlineMs, loadMs: options.loadDeadlineMs };
-  const api = createEngineApi(createEngineClient(options.engine), deadlines, options.runDirectory);
+  const client = createEngineClient(options.engine, {
+    onLost() {
+      api.forget();
+      engine.forget();
+    },
+  });
+  const api = createEngineApi(client, deadlines, options.runDirectory);
   const images = createEngineImages(api, options.archiveOf);
   /** Cells of ours of which a trace could not be removed: the only own ones that a sweep may touch. */
   const lost = new Set<CellId>();

@@ -30,6 +30,8 @@ import { createPodmanApi, oldestPodman } from './podman-api.ts';
  */
 export interface EngineApi {
   readonly address: string;
+  /** It could not be reached: what comes back may speak otherwise. */
+  forget(): void;
   version(): Promise<EngineVersion>;
   info(): Promise<EngineInfo>;
   /** @returns the id by which the engine knows an image of that id, or undefined. */
@@ -101,6 +103,9 @@ export function createEngineApi(client: EngineClient, deadlines: ApiDeadlines, r
 
   return {
     address: client.address,
+    forget() {
+      spoken = undefined;
+    },
 
     version: async () => read(versionSchema, await ask('GET', '/version', [200])),
     info: async () => read(infoSchema, await ask('GET', '/info', [200])),
@@ -111,16 +116,14 @@ export function createEngineApi(client: EngineClient, deadlines: ApiDeadlines, r
     },
 
     async loadImage(archive) {
-      const stream = Readable.from(archive, { objectMode: false });
+      const source = tellingWhy(archive);
+      const stream = Readable.from(source.chunks, { objectMode: false });
       // Not started before the version is known: an archive that nobody reads would not be closed.
       const path = `${await apiPrefix()}/images/load`;
-      const answer = await client.call({
-        method: 'POST',
-        path,
-        query: { quiet: '1' },
-        stream,
-        answers: [200],
-        deadlineMs: deadlines.loadMs,
+      const request = { method: 'POST', path, query: { quiet: '1' }, stream, answers: [200] } as const;
+      const answer = await client.call({ ...request, deadlineMs: deadlines.loadMs }).catch((thrown: unknown) => {
+        // An archive that fails breaks the call off, and then says more than the call does.
+        throw source.failure() ?? thrown;
       });
       for (const line of answer.text.split('\n').filter((text) => text.trim() !== '')) {
         const { error } = readJson(loadLineSchema, line);
@@ -188,6 +191,31 @@ export function createEngineApi(client: EngineClient, deadlines: ApiDeadlines, r
 
     listScratch: async (label) => ((await isPodman()) ? read(scratchSchema, await podman.listScratch(label)) : []),
   };
+}
+
+/** The same archive. What it threw itself is kept: who reads it may be told of something else. */
+function tellingWhy(archive: AsyncIterable<Uint8Array>): {
+  chunks: AsyncIterable<Uint8Array>;
+  failure(): unknown;
+} {
+  let failure: unknown;
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    const iterator = archive[Symbol.asyncIterator]();
+    const next = async (): Promise<IteratorResult<Uint8Array>> => {
+      try {
+        return await iterator.next();
+      } catch (thrown) {
+        failure = thrown;
+        throw thrown;
+      }
+    };
+    try {
+      for (let item = await next(); item.done !== true; item = await next()) yield item.value;
+    } finally {
+      await iterator.return?.();
+    }
+  }
+  return { chunks: chunks(), failure: () => failure };
 }
 
 /** By which words an engine is asked. */

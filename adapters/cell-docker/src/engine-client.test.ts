@@ -63,7 +63,7 @@ const get = (more: Partial<EngineRequest> = {}): EngineRequest => ({
   ...more,
 });
 const ask = (engine: RawEngine, more: Partial<EngineRequest> = {}, maxBytes = 10_000) =>
-  createEngineClient({ socketPath: engine.socketPath }, maxBytes).call(get(more));
+  createEngineClient({ socketPath: engine.socketPath }, { maxBytes }).call(get(more));
 
 describe('a call to an engine', () => {
   it('is one plain JSON text with its length, on a connection of its own', async () => {

@@ -45,9 +45,23 @@ const maxAnswerBytes = 8 * 1024 * 1024;
 /** A peer that is gone without a word is noticed in the end, also where an answer may take any time. */
 const keepAliveMs = 10_000;
 
-export function createEngineClient(address: EngineAddress, maxBytes = maxAnswerBytes): EngineClient {
+export interface EngineClientOptions {
+  /** Of an answer. */
+  maxBytes?: number;
+  /** Called when a call finds that the engine cannot be reached, or is gone in the middle of it. */
+  onLost?: () => void;
+}
+
+export function createEngineClient(
+  address: EngineAddress,
+  { maxBytes = maxAnswerBytes, onLost }: EngineClientOptions = {},
+): EngineClient {
   const open = requestsTo(address);
   const where = addressText(address);
+  const tell = (thrown: unknown): never => {
+    if (GloveboxError.is(thrown, 'ENGINE_UNREACHABLE')) onLost?.();
+    throw thrown;
+  };
 
   const send = (request: EngineRequest): Promise<EngineAnswer> =>
     new Promise((resolve, reject) => {
@@ -72,13 +86,13 @@ export function createEngineClient(address: EngineAddress, maxBytes = maxAnswerB
     address: where,
 
     async call(request) {
-      const answer = await send(request);
+      const answer = await send(request).catch(tell);
       if (!request.answers.includes(answer.status)) throw refused(answer);
       return answer;
     },
 
     hijack: (path, query, deadlineMs) =>
-      new Promise((resolve, reject) => {
+      new Promise<Socket>((resolve, reject) => {
         const request: EngineRequest = { method: 'POST', path, query, answers: [101], deadlineMs };
         const outgoing = open({
           method: request.method,
@@ -101,7 +115,7 @@ export function createEngineClient(address: EngineAddress, maxBytes = maxAnswerB
           );
         });
         outgoing.end();
-      }),
+      }).catch(tell),
   };
 }
 
@@ -133,6 +147,7 @@ function bound(
   reject: (error: GloveboxError) => void,
 ): (how: () => void) => void {
   let settled = false;
+  let isConnected = false;
   const settle = (how: () => void): void => {
     if (settled) return;
     settled = true;
@@ -142,7 +157,8 @@ function bound(
   };
   const fail = (thrown: unknown): void =>
     settle(() => {
-      reject(clientError(thrown, where));
+      const error = clientError(thrown, where);
+      reject(isConnected || error.code !== 'ENGINE_UNREACHABLE' ? error : neverAsked(error));
       outgoing.destroy();
     });
   const abort = (): void => fail(unreachable(where, 'the call was given up'));
@@ -155,7 +171,13 @@ function bound(
   // Once there is an answer, how that ends is what counts.
   outgoing.on('response', () => outgoing.removeListener('close', breakOff));
   outgoing.on('close', breakOff);
-  outgoing.on('socket', (socket) => socket.setKeepAlive(true, keepAliveMs));
+  outgoing.on('socket', (socket) => {
+    socket.setKeepAlive(true, keepAliveMs);
+    isConnected = !socket.connecting && !socket.destroyed;
+    socket.once('connect', () => {
+      isConnected = true;
+    });
+  });
   signal?.addEventListener('abort', abort, { once: true });
   if (signal?.aborted) abort();
   return settle;
@@ -183,6 +205,14 @@ const unreachable = (where: string, why: string, cause?: unknown): GloveboxError
     message: `The container engine at ${where} cannot be reached: ${why}.`,
     cause,
   });
+
+const neverAsked = ({ message, cause }: GloveboxError): GloveboxError =>
+  new GloveboxError('ENGINE_UNREACHABLE', { message, cause, details: { asked: false } });
+
+/** Whether a call failed before there was a connection: then the engine has heard nothing of it, and does nothing about it. */
+export const wasNeverAsked = (thrown: unknown): boolean =>
+  GloveboxError.is(thrown, 'ENGINE_UNREACHABLE') &&
+  (thrown.details as { asked?: boolean } | undefined)?.asked === false;
 
 function clientError(thrown: unknown, where: string): GloveboxError {
   if (thrown instanceof GloveboxError) return thrown;

@@ -19,7 +19,12 @@ export interface TestedEngine {
    * @throws GloveboxError `CLASS_UNAVAILABLE`, `USERNS_UNAVAILABLE`, `ENGINE_REFUSED`, `ENGINE_UNREACHABLE`, what a boot throws.
    */
   admit(plan: CellPlan): Promise<EngineFacts>;
+  /** It could not be reached: what comes back may be another engine. */
+  forget(): void;
 }
+
+/** How long an engine is taken for what it said that it is. Podman takes seconds to say it. */
+const factsMs = 2_000;
 
 export function createTestedEngine(
   options: ResolvedOptions,
@@ -40,12 +45,32 @@ export function createTestedEngine(
     return started;
   };
 
-  const read = (): Promise<EngineFacts> => readEngineFacts(api, options.runtime);
+  /** `untilMs`: while the answer is awaited there is no end of it. */
+  let said: { facts: Promise<EngineFacts>; untilMs: number } | undefined;
+
+  const read = (): Promise<EngineFacts> => {
+    const asked = { facts: readEngineFacts(api, options.runtime), untilMs: Number.POSITIVE_INFINITY };
+    said = asked;
+    asked.facts.then(
+      () => {
+        asked.untilMs = performance.now() + factsMs;
+      },
+      () => {
+        if (said === asked) said = undefined;
+      },
+    );
+    return asked.facts;
+  };
+  const lately = (): Promise<EngineFacts> =>
+    said !== undefined && performance.now() < said.untilMs ? said.facts : read();
 
   return {
     read,
+    forget() {
+      said = undefined;
+    },
     async admit(plan) {
-      const facts = await read();
+      const facts = await lately();
       requireClass(facts, plan.class);
       requireAccepted(options, facts);
       requireCounting(facts);

@@ -56,9 +56,10 @@ it('an engine that says that it started a container and did not is refused', asy
   });
   try {
     const driver = bench.open({ engine: { socketPath: proxy.socketPath } });
-    await expect(bench.boot({}, driver)).rejects.toMatchObject({
-      code: expect.stringMatching(/^(ENGINE_REFUSED|CELL_BOOT_FAILED|HOST_UNSUPPORTED)$/),
-    });
+    const begun = performance.now();
+    await expect(bench.boot({}, driver)).rejects.toMatchObject({ code: 'ENGINE_REFUSED' });
+    // Long before a probe's time is over, or that in which what a dead cell wrote can be read.
+    expect(performance.now() - begun).toBeLessThan(15_000);
     expect(await bench.driver.gauges()).toMatchObject({ cells: 0, uidClaims: 0 });
   } finally {
     await proxy.close();

@@ -50,6 +50,19 @@ it('boots behind a proxy that changes nothing, and asks in plain JSON of a lengt
   expect(new Set(chunked.map(({ path }) => path)).isSubsetOf(new Set(['/images/load']))).toBe(true);
 });
 
+it('is asked what it is by one boot of those that come together, and anew when it has been away', async () => {
+  const { proxy, boot } = await behind({});
+  const asked = (): number => proxy.seen.filter(({ path }) => path.endsWith('/info')).length;
+  const cells = await Promise.all([boot(), boot()]);
+  expect(asked()).toBe(1);
+  for (const cell of cells) cell.run('say(1)');
+  for (const cell of cells) expect(await cell.heard()).toBe(1);
+  proxy.cut();
+  for (const cell of cells) expect(await cell.ended).toMatchObject({ error: { code: 'ENGINE_UNREACHABLE' } });
+  await boot();
+  expect(asked()).toBe(2);
+});
+
 describe('an engine that does not take what it is told is refused by name, and starts nothing:', () => {
   it.each(omissions)('$what', async (omission) => {
     const { proxy, boot } = await behind(leavingOut(omission));

@@ -9,6 +9,8 @@ import type { EngineFacts } from './engine-facts.ts';
 export function profileOf(facts: EngineFacts, uid: number): CellProfile {
   return {
     userNamespace: facts.remapsIds ? 'remapped' : 'none',
+    namespacesBy: 'engine',
+    scratchInodes: facts.limitsFiles ? 'limited' : 'unlimited',
     uid,
     rootOptions: ['ro'],
     devOptions: ['nosuid'],

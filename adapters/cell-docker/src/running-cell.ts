@@ -81,12 +81,15 @@ export function superviseCell(parts: RunningCellParts): Cell {
       const ending = life.kind === 'ending' ? life : undefined;
       life = ending ?? { kind: 'ending', cause: 'self', sinceMs: deadMs };
       for (const timer of [lifetime, deadline, patience, lastWords]) clearTimeout(timer);
-      const use = parts.use.final();
+      const failed = ending === undefined && death.kind === 'stopped' && death.container.State.ExitCode !== 0;
+      const counted = parts.use.final(failed ? 'failed' : 'ended');
       if (death.kind === 'lost') parts.onLost();
       const left = death.kind === 'lost' ? death.error : await parts.dismantle();
+      const use = await counted;
       const why = explain(ending?.cause, death, use);
       const error = left ?? broken ?? why.error;
-      if (death.kind === 'lost') parts.close();
+      // Of one that never ran there is nothing to read, and an engine may never say so.
+      if (death.kind === 'lost' || why.cause === 'boot-failed') parts.close();
       else setTimeout(parts.close, leftoverMs).unref();
       return {
         cause: why.cause,
@@ -208,10 +211,9 @@ function explain(cause: CellEnd['cause'] | undefined, death: Death, use: CellUse
   const { State } = death.container;
   const exit = asCellExit(State.ExitCode);
   if (cause !== undefined) return { cause, exit };
-  if (State.Error !== '') {
-    const error = new GloveboxError('ENGINE_REFUSED', {
-      message: `The engine started no process: ${oneLine(State.Error)}`,
-    });
+  if (State.Error !== '' || State.Status === 'created') {
+    const said = State.Error === '' ? 'it says that it did, and that there is none.' : oneLine(State.Error);
+    const error = new GloveboxError('ENGINE_REFUSED', { message: `The engine started no process: ${said}` });
     return { cause: 'boot-failed', exit, error };
   }
   if ((State.OOMKilled || use.oomKilled) && State.ExitCode !== 0) return { cause: 'oom', exit };
