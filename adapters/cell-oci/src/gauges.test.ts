@@ -2,12 +2,13 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CellGauges } from '@glovebox/cell';
-import { formatOwnedName, readOwnMark } from '@glovebox/cell/host';
+import type { CellGauges, SweepReport } from '@glovebox/cell';
+import { defaultClaimsDirectory, formatOwnedName, openUidClaims, readOwnMark } from '@glovebox/cell/host';
 import { newCellId, newInstanceId } from '@glovebox/contract';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { eventually, openCellBench } from '../../../test/support/cell-bench.ts';
 import { readHierarchies } from './cgroup-hierarchies.ts';
+import { sweepHost } from './sweep.ts';
 
 const bench = openCellBench();
 const children: ChildProcess[] = [];
@@ -85,6 +86,49 @@ describe('gauges', () => {
     await bench.boot();
     const other = bench.open({ instance: newInstanceId(), runDirectory: join(bench.home, 'other') });
     expect(await other.gauges()).toEqual(none);
+  });
+
+  it('count a cell whose claim has a keeper for its own instance alone, and its processes too', async () => {
+    const claims = openUidClaims(defaultClaimsDirectory);
+    const theirs = claims.claim(newCellId(), readOwnMark(newInstanceId()), 'keeper');
+    const ours = claims.claim(newCellId(), readOwnMark(bench.instance), 'keeper');
+    try {
+      for (const uid of [theirs.rootId, theirs.cellId])
+        children.push(spawn('/bin/sleep', ['60'], { stdio: 'ignore', uid, gid: uid }));
+      const started = (): boolean =>
+        children.every(({ pid }) => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n');
+      expect(await eventually(started)).toBe(true);
+      expect(await bench.driver.gauges()).toEqual({ ...none, cells: 1, uidClaims: 1 });
+      claims.release(ours);
+      expect(await bench.driver.gauges()).toEqual(none);
+      // Without the claim nobody else can be told to have them.
+      claims.release(theirs);
+      expect((await bench.driver.gauges()).processes).toBe(2);
+    } finally {
+      for (const claim of [ours, theirs]) claims.release(claim);
+    }
+  });
+
+  it('go with a sweep that leaves what has a keeper alone, and tells of it where its owner does not live', async () => {
+    const claims = openUidClaims(join(bench.home, 'claims'));
+    const sweep = (): Promise<SweepReport> =>
+      sweepHost({
+        runDirectory: bench.runDirectory,
+        hierarchies: { ...readHierarchies(), all: [] },
+        claims,
+        isOwn: () => false,
+        isLost: () => false,
+      });
+    const mark = readOwnMark(newInstanceId());
+    const held = claims.claim(newCellId(), mark, 'keeper');
+    expect(await sweep()).toMatchObject({ removed: { uidClaims: 0 }, unknown: 0 });
+    const left = claims.claim(newCellId(), { ...mark, owner: { ...mark.owner, startTicks: '1' } }, 'keeper');
+    expect(await sweep()).toMatchObject({ removed: { uidClaims: 0 }, unknown: 1 });
+    expect(claims.list().map(({ text }) => text)).toEqual(expect.arrayContaining([held.name, left.name]));
+    // Of one without a keeper the owner's life decides alone.
+    const unkept = claims.claim(newCellId(), { ...mark, owner: { ...mark.owner, startTicks: '1' } });
+    expect(await sweep()).toMatchObject({ removed: { uidClaims: 1 }, unknown: 1 });
+    expect(claims.list().map(({ text }) => text)).not.toContain(unkept.name);
   });
 
   it('are read within 20 ms where there is no cell', async () => {

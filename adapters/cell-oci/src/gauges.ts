@@ -1,7 +1,15 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CellGauges } from '@glovebox/cell';
-import { errnoOf, hostError, parseOwnedName, type UidClaims, uidRange } from '@glovebox/cell/host';
+import {
+  errnoOf,
+  type FoundClaim,
+  hostError,
+  type OwnedName,
+  parseOwnedName,
+  type UidClaims,
+  uidRange,
+} from '@glovebox/cell/host';
 import type { InstanceId } from '@glovebox/contract';
 import { listCellNames, listCgroups } from './cell-cgroup.ts';
 import { cellsFolder, listCellFolders } from './cell-folder.ts';
@@ -26,19 +34,20 @@ export interface GaugesContext {
  */
 export function readGauges(context: GaugesContext): CellGauges {
   const { hierarchies, claims, runDirectory } = context;
-  const mayBeOurs = (text: string): boolean => {
-    const name = parseOwnedName(text);
-    return name === undefined || name.owner.instance === context.instance;
-  };
+  const mayBeOurs = (name: OwnedName | undefined): boolean =>
+    name === undefined || name.owner.instance === context.instance;
   const cellOf = (text: string): string => parseOwnedName(text)?.cell ?? text;
 
   const folders = listCellFolders(runDirectory);
-  const groups = listCellNames(hierarchies).filter(mayBeOurs);
+  const groups = listCellNames(hierarchies).filter((text) => mayBeOurs(parseOwnedName(text)));
   const cgroups = groups.flatMap((name) => listCgroups(hierarchies, name));
-  const claimed = claims.list().filter(({ text }) => mayBeOurs(text));
+  const claimed = claims.list().filter((claim) => mayBeOurs(nameOf(claim)));
   const processes = findProcesses(context, cgroups);
   const named = [...processes.named.values()];
-  const cells = new Set([...folders, ...groups, ...claimed.map(({ text }) => text), ...named].map(cellOf));
+  const cells = new Set([
+    ...[...folders, ...groups, ...named].map(cellOf),
+    ...claimed.map((claim) => nameOf(claim)?.cell ?? claim.text),
+  ]);
   const { namespaces, mounts } = readNamespaces(processes.pids);
   return {
     cells: cells.size,
@@ -50,6 +59,9 @@ export function readGauges(context: GaugesContext): CellGauges {
     uidClaims: claimed.length,
   };
 }
+
+/** Whose cell has the uids, whether a keeper has a say in their release or not. */
+const nameOf = ({ name, kept }: FoundClaim): OwnedName | undefined => name ?? kept?.name;
 
 interface FoundProcesses {
   pids: Set<number>;
@@ -91,7 +103,10 @@ function findProcesses(context: GaugesContext, cgroups: readonly string[]): Foun
 }
 
 function uidsOfOthers({ claims, instance }: GaugesContext): Set<number> {
-  const others = claims.list().filter(({ name }) => name !== undefined && name.owner.instance !== instance);
+  const others = claims.list().filter((claim) => {
+    const name = nameOf(claim);
+    return name !== undefined && name.owner.instance !== instance;
+  });
   return new Set(others.flatMap(({ uids }) => uids ?? []));
 }
 

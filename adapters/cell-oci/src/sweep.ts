@@ -71,7 +71,12 @@ export async function sweepHost(context: SweepContext): Promise<SweepReport> {
   }
 
   for (const claim of claims.list()) {
-    const { name } = claim;
+    const { name, kept } = claim;
+    if (kept !== undefined) {
+      // Its release is its keeper's matter. What of a dead owner waits for that may be a cell that lives.
+      if (judgeOwner(kept.name) !== 'alive') spared.add(kept.name.cell);
+      continue;
+    }
     if (!mayRemove(claim.path, name)) continue;
     // A uid that a process still has must not go to another cell, whoever that process belongs to.
     if (remaining.has(name.cell) || (claim.uids !== undefined && hasProcessOf(claim.uids))) {
