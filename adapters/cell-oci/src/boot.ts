@@ -6,21 +6,13 @@ import type { UidClaims } from '@glovebox/cell/host';
 import { formatOwnedName, hostError, type OwnerMark } from '@glovebox/cell/host';
 import { type CellId, type CellPlan, GloveboxError } from '@glovebox/contract';
 import { type CellCgroup, cellControllers, createCellCgroup, joinFiles, runtimeCgroupPath } from './cell-cgroup.ts';
-import { cellFolder, giveBundle, makeCellFolder, runtimeCall, writeCellFolder } from './cell-folder.ts';
+import { cellFolder, giveBundle, makeCellFolder, makeStage, runtimeCall, writeCellFolder } from './cell-folder.ts';
 import { type CgroupHierarchies, restrictTo } from './cgroup-hierarchies.ts';
 import { awaitEmpty, dismantle, type Traces } from './dismantle.ts';
 import { gvisorProfile } from './gvisor-profile.ts';
 import { type Host, risksTaken } from './host.ts';
-import {
-  chooseMountPoint,
-  type Launched,
-  launch,
-  mountTable,
-  namespacedMountTable,
-  reachable,
-  release,
-  type UserNamespace,
-} from './launch.ts';
+import { type Launched, launch, release, type UserNamespace } from './launch.ts';
+import { bindsOf, chooseMountPoint, mountTable, namespacedBindsOf, reachable } from './launch-mounts.ts';
 import { cellOomScoreAdj, cpuSeconds, makeSpec, type OciSpec } from './oci-spec.ts';
 import { driverName, isWeakened, type ResolvedOptions } from './options.ts';
 import { propertiesOf, weakenedProperty } from './properties.ts';
@@ -82,16 +74,18 @@ export async function bootCell(
     const wiring: ChannelWiring = sandboxed ? { kind: 'stdio', marker } : { kind: 'socket' };
     const at = sandboxed ? reachable(mountPoint) : { rootfs: mountPoint, bundle: folder.bundle };
     const spec = specFor(context, plan, at.rootfs, traces, wiring);
-    writeCellFolder(folder, {
-      config: JSON.stringify(spec),
-      mountTable: sandboxed
-        ? namespacedMountTable(rootfs, folder.bundle, mountPoint)
-        : mountTable(rootfs, mountPoint, host.runtime.path),
-    });
-    if (sandboxed) giveBundle(folder, traces.claim.rootId);
+    const binds = sandboxed
+      ? namespacedBindsOf(rootfs, folder.bundle, folder.stage, mountPoint)
+      : bindsOf(rootfs, mountPoint, host.runtime.path);
+    writeCellFolder(folder, { config: JSON.stringify(spec), mountTable: mountTable(binds) });
+    if (sandboxed) {
+      makeStage(folder);
+      giveBundle(folder, traces.claim.rootId);
+    }
     launched = launch({
       tools: host.tools,
       mountTable: folder.mountTable,
+      binds,
       joinFiles: joinFiles(hierarchies, name, shape),
       runtimeArgv: runtimeCommand(host.runtime, runtimeCall(at.bundle, id)),
       stdin: plan.role === 'bundle' || (sandboxed && plan.role !== 'probe') ? 'pipe' : 'null',
@@ -113,8 +107,9 @@ export async function bootCell(
       ignoreDeadline: options.ignoreDeadlineForTest === true,
     });
   } catch (thrown) {
-    await undo(context, id, traces, launched);
-    throw hostError(thrown, 'DATA_DIR_UNUSABLE', 'Cannot write the bundle of a cell');
+    const left = await undo(context, id, traces, launched);
+    // Why it did not come up counts for less than that something of it may be there.
+    throw left ?? hostError(thrown, 'DATA_DIR_UNUSABLE', 'Cannot write the bundle of a cell');
   }
 }
 
@@ -191,7 +186,12 @@ const sandboxProperties = (spec: OciSpec): string[] => [
 ];
 
 /** A failed boot leaves what a dead cell leaves, in parts. */
-async function undo(context: BootContext, id: CellId, traces: Traces, launched: Launched | undefined): Promise<void> {
+async function undo(
+  context: BootContext,
+  id: CellId,
+  traces: Traces,
+  launched: Launched | undefined,
+): Promise<GloveboxError | undefined> {
   const child = launched?.child;
   if (child?.pid !== undefined && child.exitCode === null && child.signalCode === null) {
     const exited = new Promise((resolve) => child.once('exit', resolve));
@@ -200,7 +200,7 @@ async function undo(context: BootContext, id: CellId, traces: Traces, launched: 
   }
   for (const stream of child?.stdio ?? []) stream?.destroy();
   await awaitEmpty(traces);
-  await dismantleOrTell(context, id, traces);
+  return dismantleOrTell(context, id, traces);
 }
 
 async function dismantleOrTell(context: BootContext, id: CellId, traces: Traces): Promise<GloveboxError | undefined> {

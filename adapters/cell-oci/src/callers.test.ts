@@ -327,6 +327,7 @@ it('gives up on a launcher that does not come up, also when the clock of the day
   const launched = launch({
     tools: { ...findLaunchTools(), mount },
     mountTable: '/dev/null',
+    binds: [],
     joinFiles: [],
     runtimeArgv: ['/bin/true'],
     stdin: 'null',

@@ -1,7 +1,8 @@
-import { chownSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { errnoOf, hostError } from '@glovebox/cell/host';
 import { GloveboxError } from '@glovebox/contract';
+import { reachable } from './launch-mounts.ts';
 import type { RuntimeCall } from './runtime.ts';
 
 /**
@@ -15,6 +16,8 @@ export interface CellFolder {
   log: string;
   pidFile: string;
   mountTable: string;
+  /** What is shown at the mount point to a runtime that is no root of the host. */
+  stage: string;
 }
 
 export const cellsFolder = (runDirectory: string): string => join(runDirectory, 'cells');
@@ -23,7 +26,14 @@ export const cellsFolder = (runDirectory: string): string => join(runDirectory, 
 export function cellFolder(runDirectory: string, name: string, owner: 'us' | 'runtime' = 'us'): CellFolder {
   const path = join(cellsFolder(runDirectory), name);
   const bundle = owner === 'us' ? path : join(path, 'bundle');
-  return { path, bundle, log: join(bundle, logName), pidFile: join(bundle, pidName), mountTable: join(path, 'fstab') };
+  return {
+    path,
+    bundle,
+    log: join(bundle, logName),
+    pidFile: join(bundle, pidName),
+    mountTable: join(path, 'fstab'),
+    stage: join(path, 'stage'),
+  };
 }
 
 const logName = 'runtime.log';
@@ -65,6 +75,14 @@ export function writeCellFolder(folder: CellFolder, files: { config: string; mou
   if (folder.bundle !== folder.path) mkdirSync(folder.bundle, { mode: 0o700 });
   writeFileSync(join(folder.bundle, 'config.json'), files.config, { mode: 0o600, flag: 'wx' });
   writeFileSync(folder.mountTable, files.mountTable, { mode: 0o600, flag: 'wx' });
+}
+
+/** Make the places that image and bundle are mounted on; anyone may pass through them, whatever our umask says. */
+export function makeStage({ stage }: CellFolder): void {
+  for (const path of [stage, ...Object.values(reachable(stage))]) {
+    mkdirSync(path);
+    chmodSync(path, 0o755);
+  }
 }
 
 /**

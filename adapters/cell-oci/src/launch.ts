@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
-import { dirname } from 'node:path';
 import type { Duplex, Readable, Writable } from 'node:stream';
 import { channelFd } from '@glovebox/cell';
 import { GloveboxError } from '@glovebox/contract';
 import { findProgram, hostEnvironment } from './host-program.ts';
+import { type Bind, requireMounted } from './launch-mounts.ts';
 
 /**
  * How a cell is started so that nothing of it can outlive us.
@@ -85,8 +85,9 @@ const joined = 'J';
 
 export interface LaunchRequest {
   tools: LaunchTools;
-  /** File with what the launcher mounts, as `mountTable` gives it. */
+  /** File with what the launcher mounts, as `mountTable` writes `binds`. */
   mountTable: string;
+  binds: readonly Bind[];
   joinFiles: readonly string[];
   runtimeArgv: readonly string[];
   stdin: 'null' | 'pipe';
@@ -106,53 +107,12 @@ export interface UserNamespace {
 
 export interface Launched {
   child: ChildProcess;
+  binds: readonly Bind[];
   channel: Duplex;
   stdout: Readable;
   stderr: Readable;
   stdin: Writable | null;
 }
-
-/**
- * What the launcher's own mount namespace needs, in one call of mount. The image's root, which may lie in a directory that
- * only root can enter, goes where the cell's uid can reach it. The runtime is shown to itself read-only, which it takes
- * for safe from being overwritten by way of /proc/self/exe (CVE-2019-5736); otherwise it would copy itself to memory and
- * start again, at each boot.
- */
-export function mountTable(rootfs: string, mountPoint: string, runtime: string): string {
-  return bindLine(rootfs, mountPoint, 'ro,nosuid,nodev') + bindLine(runtime, runtime, 'ro');
-}
-
-/** Where a runtime in a user namespace of its own finds the image's root and its bundle, below the mount point. */
-export const reachable = (mountPoint: string): { rootfs: string; bundle: string } => ({
-  rootfs: `${mountPoint}/rootfs`,
-  bundle: `${mountPoint}/bundle`,
-});
-
-/**
- * What a runtime in a user namespace of its own needs: with the rights of nobody on the host it cannot enter our
- * directories, so the image's root and the bundle are put where anyone could. Flags beyond `ro` would be locked for it,
- * and it takes those that it does not know of for a failure.
- */
-export function namespacedMountTable(rootfs: string, bundle: string, mountPoint: string): string {
-  const at = reachable(mountPoint);
-  return (
-    `tmpfs ${escapeField(mountPoint)} tmpfs mode=0755,size=64k,nr_inodes=16 0 0\n` +
-    bindLine(rootfs, at.rootfs, 'ro,x-mount.mkdir=0755') +
-    bindLine(bundle, at.bundle, 'rw,x-mount.mkdir=0755')
-  );
-}
-
-const bindLine = (source: string, target: string, options: string): string =>
-  `${escapeField(source)} ${escapeField(target)} none bind,${options} 0 0\n`;
-
-/** As fstab(5) wants it, byte by byte: whatever is not plain is octal. */
-const escapeField = (path: string): string =>
-  [...Buffer.from(path)]
-    .map((byte) => {
-      const character = String.fromCharCode(byte);
-      return /[\w/.+-]/.test(character) ? character : `\\${byte.toString(8).padStart(3, '0')}`;
-    })
-    .join('');
 
 /** Start the chain. It gets no further than its first word until `release`. */
 export function launch(request: LaunchRequest): Launched {
@@ -182,7 +142,9 @@ export function launch(request: LaunchRequest): Launched {
   }
   const channel = child.stdio[channelFd] as Duplex;
   for (const stream of child.stdio) stream?.on('error', () => {});
-  return { child, channel, stdout: child.stdout as Readable, stderr: child.stderr as Readable, stdin: child.stdin };
+  const { stdin } = child;
+  const [stdout, stderr] = [child.stdout as Readable, child.stderr as Readable];
+  return { child, binds: request.binds, channel, stdout, stderr, stdin };
 }
 
 const scriptOf = ({ userNamespace }: LaunchRequest): string =>
@@ -220,15 +182,19 @@ function plainScheduling(): string[] {
 }
 
 /**
- * Wait for the chain to be armed, run `prepare` (which may have run meanwhile), let it join and become the runtime.
+ * Wait for the chain to be armed, run `prepare` (which may have run meanwhile), let it join and become the runtime, where
+ * all is mounted that it is to find.
  *
- * @throws GloveboxError `RUNTIME_BROKEN` past the deadline, else what the stage at which it ended means.
+ * @throws GloveboxError `RUNTIME_BROKEN` past the deadline, `HOST_UNSUPPORTED` where something is not mounted, else what
+ *   the stage at which it ended means.
  */
 export async function release(launched: Launched, deadlineMs: number): Promise<void> {
   const { channel } = launched;
   // Not the clock of the day, which can be set back.
   const expires = performance.now() + deadlineMs;
   await expectByte(launched, ready, expires);
+  // It has the launcher's mount namespace from before it forks the shell.
+  requireMounted(launched.child.pid, launched.binds);
   channel.write('go\n');
   await expectByte(launched, joined, expires);
 }
@@ -305,34 +271,4 @@ export function launcherError(code: number | null, words: string): GloveboxError
   }
   const stage = code === 81 ? 'Cannot mount the root of the image' : `The launcher ended (${code ?? 'by a signal'})`;
   return new GloveboxError('HOST_UNSUPPORTED', { message: message(stage) });
-}
-
-/** Directories that nearly every host has and that nothing of ours lies in. Mounting on one is seen by the cell alone. */
-const mountPoints = ['/mnt', '/media', '/srv', '/opt', '/dev/shm'] as const;
-
-/**
- * Where the launcher shows the image's root. A directory that any uid can reach, and no ancestor of what the runtime has
- * to read afterwards, since the mount hides what was there.
- *
- * @throws GloveboxError `HOST_UNSUPPORTED`.
- */
-export function chooseMountPoint(hybridMountPoint: string | undefined, needed: readonly string[]): string {
-  if (hybridMountPoint !== undefined) return hybridMountPoint;
-  const found = mountPoints.find(
-    (path) => isReachable(path) && !needed.some((other) => `${other}/`.startsWith(`${path}/`)),
-  );
-  if (found !== undefined) return found;
-  throw new GloveboxError('HOST_UNSUPPORTED', { message: `None of ${mountPoints.join(', ')} can be mounted on.` });
-}
-
-function isReachable(path: string): boolean {
-  try {
-    for (let part = path; part !== '/'; part = dirname(part)) {
-      const stat = statSync(part);
-      if (!stat.isDirectory() || (stat.mode & 0o001) === 0) return false;
-    }
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { runProgram } from './host-program.ts';
-import { chooseMountPoint, launcherError, mountTable } from './launch.ts';
+import { launcherError } from './launch.ts';
+import { bindsOf, chooseMountPoint, mountTable } from './launch-mounts.ts';
 import { findRuntime, runtimeCommand } from './runtime.ts';
 import { readRuntimeErrors, runtimeError } from './runtime-log.ts';
 
@@ -128,7 +129,7 @@ describe('the launcher', () => {
 
   it('writes paths into its mount table so that none can be another field or line', () => {
     const hostile = '/data dir/#a\tb\\c\nd /etc none bind 0 0';
-    expect(mountTable(hostile, '/mnt', '/usr/bin/crun').split('\n')).toEqual([
+    expect(mountTable(bindsOf(hostile, '/mnt', '/usr/bin/crun')).split('\n')).toEqual([
       '/data\\040dir/\\043a\\011b\\134c\\012d\\040/etc\\040none\\040bind\\0400\\0400 /mnt none bind,ro,nosuid,nodev 0 0',
       '/usr/bin/crun /usr/bin/crun none bind,ro 0 0',
       '',
