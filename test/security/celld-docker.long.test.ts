@@ -39,13 +39,17 @@ describe('celld as a user of its own, with a container engine', () => {
   const runPlan = async (): Promise<CellPlan> => {
     const { digest } = await there.engine.images.current('runtime');
     const resources = { cpu: 1, memoryBytes: 128 * MiB, pids: 64, timeoutMs: 30_000, scratchBytes: MiB };
-    return planRunCell(digest as Digest, {
-      ...resources,
-      outputBytes: MiB,
-      logBytes: MiB,
-      filesBytes: 0,
-      filesCount: 0,
-    }, 'ns');
+    return planRunCell(
+      digest as Digest,
+      {
+        ...resources,
+        outputBytes: MiB,
+        logBytes: MiB,
+        filesBytes: 0,
+        filesCount: 0,
+      },
+      'ns',
+    );
   };
   beforeAll(async () => {
     engine = await startDockerEngine();
@@ -60,7 +64,7 @@ describe('celld as a user of its own, with a container engine', () => {
     }
     execFileSync('chown', ['-R', `${celldUser.uid}:${celldUser.gid}`, join(home, 'images')]);
     await start();
-    there = await openTestEngine({}, createCelldDriver({ socketPath: celld.socketPath }));
+    there = await openTestEngine({}, createCelldDriver({ socketPath: celld.socketPath, celldUid: celldUser.uid }));
     data = mkdtempSync(join(tmpdir(), 'glovebox-server-'));
     chmodSync(data, 0o755);
     mkdirSync(join(data, 'data'), { mode: 0o700 });
@@ -95,7 +99,10 @@ describe('celld as a user of its own, with a container engine', () => {
     ];
     const names = (tries: Try[]): string[] => tries.map(([name]) => name);
     const all = [...ofCelld, ...ofServer];
-    const byServer = tryAs(server, { cell: { socketPath: celld.socketPath, plan: await runPlan() }, tries: all });
+    const byServer = tryAs(server, {
+      cell: { socketPath: celld.socketPath, celldUid: celldUser.uid, plan: await runPlan() },
+      tries: all,
+    });
     expect(byServer).toMatchObject({ uid: server.uid, heard: true, cause: 'done' });
     expect(names(ofCelld).map((name) => byServer[name])).toEqual(['EACCES', 'EACCES']);
     expect(names(ofServer).map((name) => byServer[name])).toEqual(['ok', 'ok']);
@@ -105,13 +112,13 @@ describe('celld as a user of its own, with a container engine', () => {
   });
 
   it('sweeps, once started again, the containers of one that was killed', async () => {
-    const driver = createCelldDriver({ socketPath: celld.socketPath });
+    const driver = createCelldDriver({ socketPath: celld.socketPath, celldUid: celldUser.uid });
     const cell = await driver.boot(await runPlan(), newCellId());
     await celld.end('SIGKILL');
     expect(await cell.ended).toMatchObject({ error: { code: 'CELL_LOST' } });
     await start();
     expect(celld.said()).toMatch(/swept .*"cells":1/);
-    const gauges = await createCelldDriver({ socketPath: celld.socketPath }).gauges();
+    const gauges = await createCelldDriver({ socketPath: celld.socketPath, celldUid: celldUser.uid }).gauges();
     expect(gauges).toMatchObject({ cells: 0, processes: 0, uidClaims: 0 });
   });
 });

@@ -227,6 +227,20 @@ describe("one's own cell", () => {
     control.close();
   });
 
+  it('is heard of a stream that is attached to after its death, to the last byte', async () => {
+    const { control, attach } = await open();
+    const channel = attach('channel');
+    await channel.next('attached');
+    channel.say(
+      "require('node:fs').writeSync(1, JSON.stringify({ words: { code: 'last' } }) + '\\n'); process.reallyExit(0)\0",
+    );
+    expect(await control.next('ended')).toMatchObject({ cause: 'self' });
+    const stdout = attach('stdout');
+    expect(await stdout.next('words')).toEqual({ code: 'last' });
+    expect(await control.next('drained')).toBeDefined();
+    control.close();
+  });
+
   it('cannot be attached to once it is over', async () => {
     const { control, attach } = await open();
     const streams = ['channel', 'stdout', 'stderr'].map(attach);
@@ -242,6 +256,8 @@ describe("one's own cell", () => {
       'a second dispatch',
       `${lineOf({ dispatch: { cpu: 0.5, deadlineMs: 20_000 } })}${lineOf({ dispatch: { cpu: 0.5, deadlineMs: 1e9 } })}`,
     ],
+    ['a second kill', lineOf({ kill: { cause: 'done' } }).repeat(2)],
+    ['a megabyte of orders to kill it', lineOf({ kill: { cause: 'done' } }).repeat(40_000)],
     ['an order with a member twice', '{"kill":{"cause":"done","cause":"done"}}\n'],
     ['another boot', lineOf(cellRequest())],
     ['a line without end', 'x'.repeat(100_000)],
@@ -277,9 +293,12 @@ describe("one's own cell", () => {
 describe('connections', () => {
   it('that say nothing are dropped, and are no more than celld allows, and then others are served', async () => {
     const silent = Array.from({ length: 5 * 64 + 32 }, () => converse());
-    const refused = converse();
-    expect(await refused.next('error')).toMatchObject({ code: 'CELLD_FULL' });
-    await Promise.all([...silent, refused].map(({ closed }) => closed));
+    const refused = Array.from({ length: 32 }, () => converse());
+    const dropped = converse();
+    await dropped.closed;
+    expect(dropped.answers).toEqual([]);
+    for (const talk of refused) expect(await talk.next('error')).toMatchObject({ code: 'CELLD_FULL' });
+    await Promise.all([...silent, ...refused].map(({ closed }) => closed));
     expect(silent.every(({ answers }) => answers[0]?.error?.code === 'CELLD_PROTOCOL')).toBe(true);
     const cell = await bench.cells.boot({}, driver);
     cell.run('say("served")');

@@ -7,7 +7,7 @@ const program = `
   import { connect } from 'node:net';
   import { createCelldDriver } from '@glovebox/cell-celld';
   import { newCellId } from '@glovebox/contract';
-  const { socketPath, plan, code, tries } = JSON.parse(process.argv[1]);
+  const { socketPath, celldUid, plan, code, tries } = JSON.parse(process.argv[1]);
   const actions = {
     read: (path) => fs.closeSync(fs.openSync(path)),
     write: (path) => fs.closeSync(fs.openSync(path, 'a')),
@@ -20,7 +20,7 @@ const program = `
   let cell;
   if (socketPath) {
     try {
-      cell = await createCelldDriver({ socketPath }).boot(plan, newCellId());
+      cell = await createCelldDriver({ socketPath, celldUid }).boot(plan, newCellId());
       if (code) cell.channel.write(code + '\\0');
       const chunk = await new Promise((resolve) => cell.channel.once('data', resolve));
       result.heard = code ? JSON.parse(chunk) : chunk.length > 0;
@@ -42,7 +42,7 @@ export type Try = [
 
 export interface TriesAs {
   /** Boot a cell of this plan first, hear from it, and have it while the rest is tried. */
-  cell?: { socketPath: string; plan: CellPlan; code?: string };
+  cell?: { socketPath: string; celldUid?: number; plan: CellPlan; code?: string };
   tries: readonly Try[];
 }
 

@@ -16,6 +16,8 @@ export interface CelldOptions {
   home?: string;
   /** Who celld runs as, with no other groups; root where it is left out. A home that is not given is made for it. */
   user?: CelldUser;
+  /** Nobody reads its standard error: the pipe is closed. */
+  deaf?: boolean;
 }
 
 export interface CelldUser {
@@ -47,6 +49,7 @@ export async function startCelld(options: CelldOptions): Promise<TestCelld> {
     ],
     { ...options.user, cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }, stdio: ['ignore', 'pipe', 'pipe'] },
   );
+  if (options.deaf === true) child.stderr.destroy();
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {

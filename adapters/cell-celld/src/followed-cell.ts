@@ -1,16 +1,15 @@
-import type { Socket } from 'node:net';
 import type { Cell, CellEnd, CellFacts } from '@glovebox/cell';
 import { type CelldAnswer, protocolError } from '@glovebox/cell/celld-protocol';
 import { type CellId, type CellPlan, GloveboxError, toErrorData } from '@glovebox/contract';
 import type { CellSockets } from './boot.ts';
-import { hear, say, unexpected } from './connection.ts';
+import { hear, say, type Talk, unexpected } from './connection.ts';
 import type { Deadlines } from './driver.ts';
 
 export interface FollowedCellParts {
   id: CellId;
   plan: CellPlan;
   facts: CellFacts;
-  control: Socket;
+  control: Talk;
   sockets: CellSockets;
   deadlines: Deadlines;
 }
@@ -24,6 +23,8 @@ type Dispatch = { kind: 'none' } | { kind: 'asked'; settle(problem?: GloveboxErr
  */
 export function followCell(parts: FollowedCellParts): Cell {
   const { control, sockets, plan, deadlines } = parts;
+  const { socket } = control;
+  const outputs = [sockets.channel, sockets.stdout, sockets.stderr];
   let dispatch: Dispatch = { kind: 'none' };
   let killedBy: CellEnd['cause'] | undefined;
   let isOver = false;
@@ -31,7 +32,7 @@ export function followCell(parts: FollowedCellParts): Cell {
   let patience = setTimeout(giveUp, plan.limits.lifetimeMs + deadlines.workDeadlineMs);
 
   function giveUp(): void {
-    control.destroy();
+    socket.destroy();
   }
 
   const answerDispatch = (problem?: GloveboxError): void => {
@@ -44,8 +45,8 @@ export function followCell(parts: FollowedCellParts): Cell {
   const over = (end: CellEnd): CellEnd => {
     isOver = true;
     clearTimeout(patience);
-    // What celld has yet to say keeps nobody: it is whether a stream that was not read was cut.
-    control.unref();
+    // What celld has yet to say keeps nobody, but who has read a stream to its end and waits to hear that it is one.
+    if (!outputs.some(({ isHeld }) => isHeld)) socket.unref();
     // A cell that died first has no more use for its limits.
     if (dispatch.kind === 'asked')
       answerDispatch(end.error === undefined ? undefined : GloveboxError.fromData(end.error));
@@ -53,8 +54,9 @@ export function followCell(parts: FollowedCellParts): Cell {
   };
 
   const lost = (thrown: unknown): CellEnd => {
-    control.destroy();
-    for (const socket of Object.values(sockets)) socket?.destroy();
+    const error = GloveboxError.is(thrown, 'CELL_LOST') ? thrown : lostWhile(toErrorData(thrown).message, thrown);
+    socket.destroy();
+    for (const stream of [...outputs, sockets.stdin]) stream?.destroy();
     return {
       cause: killedBy ?? 'self',
       exit: { code: null, signal: null },
@@ -62,7 +64,7 @@ export function followCell(parts: FollowedCellParts): Cell {
       peakMemoryBytes: null,
       peakPids: null,
       teardownMs: 0,
-      error: toErrorData(thrown),
+      error: error.toData(),
     };
   };
 
@@ -70,6 +72,7 @@ export function followCell(parts: FollowedCellParts): Cell {
     if ('dispatched' in answer) answerDispatch();
     else if ('refused' in answer) answerDispatch(GloveboxError.fromData(answer.refused));
     else if ('ended' in answer) return answer.ended;
+    else if ('drained' in answer || 'cut' in answer) takeOutcome(sockets, answer);
     else if ('error' in answer) throw lostWhile(answer.error.message);
     else throw unexpected(answer);
     return undefined;
@@ -79,7 +82,7 @@ export function followCell(parts: FollowedCellParts): Cell {
     try {
       for (;;) {
         const answer = await hear(control);
-        if (answer === undefined) throw lostWhile('celld broke off');
+        if (answer === undefined) throw lostWhile('celld broke off.');
         const end = take(answer);
         if (end !== undefined) return over(end);
       }
@@ -87,7 +90,8 @@ export function followCell(parts: FollowedCellParts): Cell {
       return over(lost(thrown));
     }
   })();
-  void ended.then(() => hearOfCuts(parts));
+  for (const stream of outputs) stream.onHeld = () => void socket.ref();
+  void ended.then(() => hearOutcomes(parts));
 
   return {
     id: parts.id,
@@ -109,13 +113,13 @@ export function followCell(parts: FollowedCellParts): Cell {
       if (isOver) return Promise.resolve();
       return new Promise((resolve, reject) => {
         dispatch = { kind: 'asked', settle: (problem) => (problem === undefined ? resolve() : reject(problem)) };
-        say(control, { dispatch: { cpu, deadlineMs } });
+        say(socket, { dispatch: { cpu, deadlineMs } });
       });
     },
     kill(cause) {
       if (isOver || killedBy !== undefined) return;
       killedBy = cause;
-      say(control, { kill: { cause } });
+      say(socket, { kill: { cause } });
       clearTimeout(patience);
       patience = setTimeout(giveUp, deadlines.workDeadlineMs);
     },
@@ -123,18 +127,31 @@ export function followCell(parts: FollowedCellParts): Cell {
   };
 }
 
-const lostWhile = (why: string): GloveboxError =>
-  new GloveboxError('CELL_LOST', { message: `A cell could not be confirmed dead: ${why}.` });
+const lostWhile = (why: string, cause?: unknown): GloveboxError =>
+  new GloveboxError('CELL_LOST', { message: `A cell could not be confirmed dead: ${why}`, cause });
 
-/** Streams of a dead cell that nobody reads are cut by celld after a while: whoever reads on must not take that for their end. */
-async function hearOfCuts({ control, sockets }: FollowedCellParts): Promise<void> {
+const incomplete = (why: string): GloveboxError =>
+  new GloveboxError('CELL_LOST', { message: `Not all that a dead cell wrote has come: ${why}` });
+
+type StreamOutcome = Extract<CelldAnswer, { drained: unknown } | { cut: unknown }>;
+
+function takeOutcome(sockets: CellSockets, answer: StreamOutcome): void {
+  if ('drained' in answer) sockets[answer.drained.stream]?.confirm();
+  else sockets[answer.cut.stream]?.destroy(incomplete('it was not read in time, or broke off'));
+}
+
+/** What of a dead cell's streams is whole. Whoever reads on must not take anything else for their end. */
+async function hearOutcomes({ control, sockets }: FollowedCellParts): Promise<void> {
   try {
     for (let answer = await hear(control); answer !== undefined; answer = await hear(control)) {
-      if (!('cut' in answer)) throw unexpected(answer);
-      sockets[answer.cut.stream]?.destroy(lostWhile('its output was not read in time'));
+      if (!('cut' in answer || 'drained' in answer)) throw unexpected(answer);
+      takeOutcome(sockets, answer);
     }
   } catch {
-    // The cell is dead and its end is told. What celld says beside the protocol now changes nothing.
+    // The cell is dead and its end is told. What celld says beside the protocol now is as if it said no more.
   }
-  control.destroy();
+  control.socket.destroy();
+  for (const stream of [sockets.channel, sockets.stdout, sockets.stderr]) {
+    if (!stream.isSettled) stream.destroy(incomplete('celld broke off'));
+  }
 }

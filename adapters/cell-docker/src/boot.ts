@@ -3,12 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cell, type CellFacts, planHash } from '@glovebox/cell';
 import { formatOwnedName, hostError, type OwnerMark, type UidClaim, type UidClaims } from '@glovebox/cell/host';
 import { type AcceptableRisk, type CellId, type CellPlan, GloveboxError, toErrorData } from '@glovebox/contract';
+import { anotherEngine } from './another-engine.ts';
 import { type Attached, attachTo, detach, streamsOf } from './cell-streams.ts';
 import { watchUse } from './cell-use.ts';
 import { type CreateBody, makeCreateBody, seccompText } from './create-body.ts';
 import type { EngineApi } from './engine-api.ts';
 import { wasNeverAsked } from './engine-client.ts';
 import { describeVersion, type EngineFacts } from './engine-facts.ts';
+import type { ListedContainer } from './engine-schemas.ts';
 import type { EngineImages } from './image.ts';
 import { driverName, isWeakened, type ResolvedOptions } from './options.ts';
 import { containerUid } from './profile.ts';
@@ -23,6 +25,8 @@ export interface BootContext {
   facts: EngineFacts;
   mark: OwnerMark;
   claims: UidClaims;
+  /** The engine that answers now; see EngineFacts. Asked anew. */
+  keeper(): Promise<string>;
   /** Called when something of a cell could not be removed, or is not confirmed to be. */
   onLost(id: CellId): void;
 }
@@ -37,6 +41,11 @@ export interface BootedCell extends Cell {
 
 export const cellLabel = 'glovebox.cell';
 const instanceLabel = 'glovebox.instance';
+/** Container uid and gid: no two containers of an engine have the same, wherever their owners keep their claims. */
+const uidLabel = 'glovebox.uid';
+
+/** How many ids are tried. One is taken only where owners on several hosts, or in several places, use one engine. */
+const uidTries = 8;
 
 /** What must go again when a cell ends, or does not come up. */
 interface Traces {
@@ -57,6 +66,21 @@ export async function bootCell(
   id: CellId,
   command?: readonly string[],
 ): Promise<BootedCell> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await bootOnce(context, plan, id, command);
+    } catch (thrown) {
+      if (!isUidTaken(thrown) || tries === uidTries) throw thrown;
+    }
+  }
+}
+
+async function bootOnce(
+  context: BootContext,
+  plan: CellPlan,
+  id: CellId,
+  command?: readonly string[],
+): Promise<BootedCell> {
   const { options, api, facts, mark, claims } = context;
   const traces: Traces = { name: formatOwnedName(id, mark), claim: claims.claim(id, mark, facts.keeper) };
   try {
@@ -66,7 +90,7 @@ export async function bootCell(
     traces.container = traces.name;
     const container = await create(context, traces.name, body);
     traces.container = container;
-    traces.attached = await prepare(context, container, plan, body);
+    traces.attached = await prepare(context, container, plan, body, uid);
     await api.start(container, options.bootDeadlineMs);
     const { attached } = traces;
     const cell = superviseCell({
@@ -80,6 +104,7 @@ export async function bootCell(
       close: () => detach(attached),
       dismantle: () => dismantle(context, id, traces),
       onLost: () => context.onLost(id),
+      isSameEngine: () => isSameEngine(context),
       giveUpMs: options.giveUpMs,
       ignoreDeadline: options.ignoreDeadlineForTest === true,
     });
@@ -101,7 +126,7 @@ function bodyFor(
   const body = makeCreateBody({
     plan,
     ...own,
-    labels: { [cellLabel]: traces.name, [instanceLabel]: mark.owner.instance },
+    labels: { [cellLabel]: traces.name, [instanceLabel]: mark.owner.instance, [uidLabel]: String(own.uid) },
     arch: facts.arch,
     runtime: facts.runtime,
     seccomp: seccompText(plan, facts.arch),
@@ -125,6 +150,7 @@ async function prepare(
   container: string,
   plan: CellPlan,
   body: CreateBody,
+  uid: number,
 ): Promise<Attached> {
   const [attached, told] = await Promise.allSettled([
     attachTo(api, facts.kind, container, plan.role),
@@ -137,6 +163,8 @@ async function prepare(
         message: 'The container engine lost a container that it just made.',
       });
     checkReadback(facts.kind, body, told.value);
+    if (sharing.status === 'rejected') throw sharing.reason;
+    requireOnly(container, sharing.value);
   } catch (thrown) {
     if (attached.status === 'fulfilled') detach(attached.value);
     throw thrown;
@@ -144,6 +172,23 @@ async function prepare(
   if (attached.status === 'rejected') throw attached.reason;
   return attached.value;
 }
+
+/**
+ * Claims are unique in one directory, and an engine may be used from several. Each asks between making its container and
+ * starting it, so that of two at least one sees the other.
+ */
+function requireOnly(container: string, sharing: readonly ListedContainer[]): void {
+  if (sharing.every(({ Id }) => Id === container)) return;
+  throw new GloveboxError('UID_RANGE_EXHAUSTED', {
+    message: 'Other containers of the engine have the ids of this cell, on each try.',
+    hint: 'Give all that use one engine the same directory of claims.',
+    details: { taken: true },
+  });
+}
+
+const isUidTaken = (thrown: unknown): boolean =>
+  GloveboxError.is(thrown, 'UID_RANGE_EXHAUSTED') &&
+  (thrown.details as { taken?: boolean } | undefined)?.taken === true;
 
 function factsOf({ options, facts }: BootContext, plan: CellPlan, body: CreateBody): CellFacts {
   const properties = [
@@ -204,7 +249,7 @@ async function dismantle(
   const { api, claims, options, onLost } = context;
   try {
     const { name, container = name } = traces;
-    await removeContainer(api, { container, name }, options.giveUpMs);
+    await removeContainer(api, { container, name }, options.giveUpMs, () => isSameEngine(context));
     if (keepClaim) onLost(id);
     else claims.release(traces.claim);
     return undefined;
@@ -217,20 +262,32 @@ async function dismantle(
   }
 }
 
-/** @throws GloveboxError of the last try. */
+/** Whether what answers is the engine that a cell was booted at: only of that one is `there is no such container` news. */
+export const isSameEngine = async ({ facts, keeper }: Pick<BootContext, 'facts' | 'keeper'>): Promise<boolean> =>
+  (await keeper()) === facts.keeper;
+
+/**
+ * @param isSame whether the engine is the one that has the container, if any; asked where it says that there is none.
+ * @throws GloveboxError of the last try.
+ */
 export async function removeContainer(
   api: EngineApi,
   { container, name }: { container: string; name: string },
   giveUpMs: number,
+  isSame: () => Promise<boolean>,
 ): Promise<void> {
   const started = performance.now();
+  let hadIt = false;
   for (let pauseMs = 5; ; pauseMs = Math.min(500, pauseMs * 2)) {
     let failure: unknown = new GloveboxError('CELL_LOST', {
       message: 'The container engine does not remove a container.',
     });
     try {
-      await api.remove(container, name);
-      if ((await api.inspect(container)) === undefined) return;
+      hadIt = (await api.remove(container, name)) || hadIt;
+      if ((await api.inspect(container)) === undefined) {
+        if (hadIt || (await isSame())) return;
+        failure = anotherEngine();
+      }
     } catch (thrown) {
       failure = thrown;
     }

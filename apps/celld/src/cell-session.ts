@@ -3,18 +3,17 @@ import type { Socket } from 'node:net';
 import { type Cell, type CellEnd, checkPlan } from '@glovebox/cell';
 import {
   type CelldRequest,
-  type CellOrder,
   type CellStreamName,
   celldError,
   celldLineBytes,
   cellOrderSchema,
   decodeCelldLine,
+  openLines,
   protocolError,
-  readLine,
 } from '@glovebox/cell/celld-protocol';
-import { type CellId, type CellPlan, GloveboxError, toErrorData } from '@glovebox/contract';
+import { type CellId, type CellPlan, type ErrorData, GloveboxError, toErrorData } from '@glovebox/contract';
 import { type House, refuse, say, sayLast } from './house.ts';
-import { expectSilence, pourIn, pourOut } from './join-streams.ts';
+import { expectSilence, keepUnread, type Outcome, pourIn, pourOut } from './join-streams.ts';
 import type { Share } from './quota.ts';
 
 type Cause = Parameters<Cell['kill']>[0];
@@ -50,11 +49,11 @@ export class CellSession {
   readonly #id: CellId;
   readonly #control: Socket;
   #life: Life = { kind: 'booting' };
-  #dispatched = false;
-  /** Streams that no connection has been attached to. */
-  readonly #free: Set<CellStreamName>;
-  readonly #attached = new Map<CellStreamName, Socket>();
-  #onStreamClosed = (): void => {};
+  /** The streams of the cell, and to each the connection that was attached to it, also when that is closed. */
+  readonly #attached: Map<CellStreamName, Socket | undefined>;
+  /** Streams of which a client may yet get more. */
+  readonly #unread = new Set<CellStreamName>(['channel', 'stdout', 'stderr']);
+  #onRead = (): void => {};
 
   constructor(house: House, key: string, plan: CellPlan, id: CellId, control: Socket) {
     this.#house = house;
@@ -62,7 +61,8 @@ export class CellSession {
     this.#plan = plan;
     this.#id = id;
     this.#control = control;
-    this.#free = new Set(['channel', 'stdout', 'stderr', ...(plan.role === 'bundle' ? (['stdin'] as const) : [])]);
+    const names: CellStreamName[] = [...this.#unread, ...(plan.role === 'bundle' ? (['stdin'] as const) : [])];
+    this.#attached = new Map(names.map((name) => [name, undefined]));
   }
 
   async run(share: Share): Promise<void> {
@@ -73,8 +73,7 @@ export class CellSession {
     if (cell === undefined) return;
     const end = await cell.ended;
     this.#life = { kind: 'over', cell };
-    if (end.error?.code === 'CELL_LOST') share.keep();
-    else share.release();
+    this.#settle(share, end.error);
     this.#tellEnd(end);
     await this.#drain();
     for (const stream of [cell.channel, cell.stdout, cell.stderr, cell.stdin]) stream?.destroy();
@@ -95,66 +94,106 @@ export class CellSession {
   /** @throws GloveboxError `CELLD_PROTOCOL`. */
   attach(key: string, stream: CellStreamName, socket: Socket): void {
     if (!timingSafeEqual(Buffer.from(key), this.#key)) throw noSuchCell();
-    if (!this.#free.delete(stream)) throw protocolError(`There is no ${stream} to attach to`);
+    if (!this.#attached.has(stream) || this.#attached.get(stream) !== undefined) {
+      throw protocolError(`There is no ${stream} to attach to`);
+    }
     this.#attached.set(stream, socket);
-    socket.once('close', () => {
-      this.#attached.delete(stream);
-      this.#onStreamClosed();
-    });
+    socket.once('close', () => this.#noteRead(stream));
     say(socket, { attached: {} });
     if (this.#life.kind !== 'booting') this.#join(this.#life.cell, stream, socket);
   }
 
   async #boot(share: Share): Promise<Cell | undefined> {
+    let cell: Cell;
     try {
-      const cell = await this.#house.driver.boot(this.#plan, this.#id);
-      const { doom } = this.#life as Extract<Life, { kind: 'booting' }>;
-      this.#life = { kind: 'running', cell };
-      // A stream whose error nobody hears would end this process; each is followed by its close.
-      for (const part of [cell.channel, cell.stdout, cell.stderr, cell.stdin]) part?.on('error', () => {});
-      if (doom !== undefined) cell.kill(doom);
-      if (this.#control.writable) say(this.#control, { booted: cell.facts });
-      for (const [stream, socket] of this.#attached) this.#join(cell, stream, socket);
-      return cell;
+      cell = await this.#bootInTurn();
     } catch (thrown) {
-      share.release();
-      this.#free.clear();
-      for (const socket of this.#attached.values()) socket.destroy();
+      this.#settle(share, toErrorData(thrown));
+      for (const socket of this.#attached.values()) socket?.destroy();
+      this.#attached.clear();
       refuse(this.#house, this.#control, thrown);
       return undefined;
+    }
+    const { doom } = this.#life as Extract<Life, { kind: 'booting' }>;
+    this.#life = { kind: 'running', cell };
+    for (const from of [cell.channel, cell.stdout, cell.stderr]) keepUnread(from);
+    // A stream whose error nobody hears would end this process; each is followed by its close.
+    for (const part of [cell.channel, cell.stdout, cell.stderr, cell.stdin]) part?.on('error', () => {});
+    if (doom !== undefined) cell.kill(doom);
+    if (this.#control.writable) say(this.#control, { booted: cell.facts });
+    for (const [stream, socket] of this.#attached) if (socket !== undefined) this.#join(cell, stream, socket);
+    return cell;
+  }
+
+  /** Boots wait here and not in the driver, which would boot what nobody wants any more when its turn comes. */
+  async #bootInTurn(): Promise<Cell> {
+    const end = await this.#house.turns.begin();
+    try {
+      if ((this.#life as Extract<Life, { kind: 'booting' }>).doom !== undefined) {
+        throw new GloveboxError('CELLD_FULL', { message: 'The cell was given up before its turn to boot came.' });
+      }
+      return await this.#house.driver.boot(this.#plan, this.#id);
+    } finally {
+      end();
+    }
+  }
+
+  /** What may still run keeps its share, until a sweep finds that nothing does. */
+  #settle(share: Share, error: ErrorData | undefined): void {
+    if (error?.code !== 'CELL_LOST') share.release();
+    else {
+      share.keep();
+      this.#house.requests.sweep().catch(() => {});
     }
   }
 
   #join(cell: Cell, stream: CellStreamName, socket: Socket): void {
-    if (stream === 'channel') {
-      pourOut(cell.channel, socket);
-      pourIn(socket, cell.channel);
-    } else if (stream === 'stdin') {
-      if (cell.stdin !== null) pourIn(socket, cell.stdin);
-    } else {
-      pourOut(cell[stream], socket);
-      expectSilence(socket, () => this.#violate(protocolError(`Nothing is to be said on ${stream}`)));
+    if (stream === 'stdin') {
+      if (cell.stdin === null) return;
+      pourIn(socket, cell.stdin);
+      // Nobody reads on here, and this is how the client hears of it.
+      cell.stdin.once('close', () => socket.destroy());
+      if (cell.stdin.destroyed) socket.destroy();
+      return;
     }
+    pourOut(cell[stream], socket, (outcome) => this.#tellOutcome(stream, outcome));
+    if (stream === 'channel') pourIn(socket, cell.channel);
+    else expectSilence(socket, () => this.#violate(protocolError(`Nothing is to be said on ${stream}`)));
   }
 
+  #tellOutcome(stream: CellStreamName, outcome: Outcome): void {
+    if (this.#control.writable) say(this.#control, outcome === 'cut' ? { cut: { stream } } : { drained: { stream } });
+    this.#noteRead(stream);
+  }
+
+  #noteRead(stream: CellStreamName): void {
+    this.#unread.delete(stream);
+    this.#onRead();
+  }
+
+  /** At most one of each kind, so that what a client says costs next to nothing, however much it is. */
   async #takeOrders(): Promise<void> {
+    const lines = openLines(this.#control);
+    const given = new Set<'dispatch' | 'kill'>();
     for (;;) {
-      const line = await readLine(this.#control, celldLineBytes.request);
+      const line = await lines.next(celldLineBytes.request);
       // Whoever has no more orders has given the cell up.
       if (line === undefined) return this.doom('cancelled');
       const order = decodeCelldLine(line, celldLineBytes.request, cellOrderSchema);
       if (this.#life.kind === 'booting') throw protocolError('An order came before the cell was booted');
-      // It crossed the news that the cell has ended.
-      if (this.#life.kind === 'running') await this.#obey(this.#life.cell, order);
+      const kind = 'kill' in order ? 'kill' : 'dispatch';
+      if (given.has(kind)) throw protocolError(`A cell has one ${kind}`);
+      given.add(kind);
+      // It may have crossed the news that the cell has ended.
+      if (this.#life.kind !== 'running') continue;
+      if ('kill' in order) this.#life.cell.kill(order.kill.cause);
+      else void this.#dispatch(this.#life.cell, order.dispatch);
     }
   }
 
-  async #obey(cell: Cell, order: CellOrder): Promise<void> {
-    if ('kill' in order) return cell.kill(order.kill.cause);
-    if (this.#dispatched) throw protocolError('A cell is dispatched once');
-    this.#dispatched = true;
+  async #dispatch(cell: Cell, limits: Parameters<Cell['dispatch']>[0]): Promise<void> {
     try {
-      await cell.dispatch(order.dispatch);
+      await cell.dispatch(limits);
       if (this.#mayTell()) say(this.#control, { dispatched: {} });
     } catch (thrown) {
       if (this.#mayTell()) say(this.#control, { refused: celldError(toErrorData(thrown)) });
@@ -178,24 +217,26 @@ export class CellSession {
   /** Let the client have what the dead cell wrote. What it does not take in time is cut, and the client told so. */
   async #drain(): Promise<void> {
     const isGivenUp = (): boolean => this.#control.destroyed || this.#control.readableEnded || !this.#control.writable;
-    const isDrained = (): boolean => isGivenUp() || (this.#attached.size === 0 && this.#free.size === 0);
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, this.#house.patience.drainMs);
-      const check = (): void => {
-        if (!isDrained()) return;
+      this.#onRead = (): void => {
+        if (this.#unread.size > 0 && !isGivenUp()) return;
         clearTimeout(timer);
         resolve();
       };
-      this.#onStreamClosed = check;
-      this.#control.once('close', check);
-      this.#control.once('end', check);
-      check();
+      this.#control.once('close', this.#onRead);
+      this.#control.once('end', this.#onRead);
+      this.#onRead();
     });
     for (const [stream, socket] of this.#attached) {
-      if (this.#control.writable) say(this.#control, { cut: { stream } });
-      socket.destroy();
+      if (socket === undefined) continue;
+      if (!this.#unread.has(stream)) sayLast(this.#house, socket);
+      else {
+        if (this.#control.writable) say(this.#control, { cut: { stream } });
+        socket.destroy();
+      }
     }
-    this.#free.clear();
+    this.#attached.clear();
   }
 }
 

@@ -44,7 +44,7 @@ describe('a cell that celld makes', () => {
     expect(there.cell.facts.driver).toBe('oci');
     const report = readProbeReport(there.output);
     const plan = bench.cells.plan({}, 'probe');
-    const judged = judgeProbe({ ...report, plan, hostNamespaces: {}, profile: ownProfile });
+    const judged = judgeProbe({ ...report, plan, hostNamespaces: { held: {} }, profile: ownProfile });
     expect(judged.length).toBeGreaterThan(10);
     expect(
       judged.filter(({ violations, property }) => violations.length > 0 && !property.startsWith('namespace-')),
@@ -129,10 +129,12 @@ describe('a cell that celld makes', () => {
     // The bench's image has no builder: the process ends with an error, and its streams are there all the same.
     const cell = await driver.boot(bench.cells.plan({}, 'bundle'), newCellId());
     expect(cell.stdin).not.toBeNull();
-    cell.stdin?.end('text');
+    const closed = once(cell.stdin as NodeJS.WritableStream, 'close');
+    cell.stdin?.write('text');
     cell.stdout.resume();
     cell.stderr.resume();
     expect(await cell.ended).toMatchObject({ cause: 'self' });
+    await closed;
     const other = await boot();
     expect(other.stdin).toBeNull();
     other.kill('done');
@@ -217,6 +219,9 @@ describe('the host', () => {
     expect(report).toMatchObject({ driver: 'oci', class: 'ns', usable: true });
     expect(report.facts[0]).toMatchObject({ name: 'celld', state: 'in-force' });
     expect(report.facts.map(({ name }) => name)).toContain('seccomp');
+    // Others may ask at the same time.
+    const both = await Promise.all([driver.inspect(bench.cells.plan().image), driver.inspect()]);
+    expect(both.map(({ usable }) => usable)).toEqual([true, true]);
     const foreign = await driver.inspect(`sha256:${'f'.repeat(64)}`);
     expect(foreign).toMatchObject({ usable: false, facts: [{ name: 'celld', state: 'missing' }] });
   });

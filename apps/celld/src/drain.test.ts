@@ -5,22 +5,20 @@ import { newCellId } from '@glovebox/contract';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../../../test/support/cell-bench.ts';
 import { openCelldBench } from '../../../test/support/celld-bench.ts';
-import { createHostRequests } from './host-requests.ts';
-import { type House, patience } from './house.ts';
+import { openHouse, patience } from './house.ts';
 import { openImages } from './images.ts';
 import { createQuota } from './quota.ts';
 import { createCelldServer } from './serve.ts';
 
 /** celld in this process, with less patience, so that a test need not have so much. */
 const bench = openCelldBench();
-const house: House = {
+const house = openHouse({
   driver: bench.cells.driver,
   images: openImages(bench.imagesDirectory),
   quota: createQuota({ cells: 1, memoryBytes: 2 ** 40 }),
-  sessions: new Map(),
   patience: { ...patience, requestMs: 400, drainMs: 1500 },
-};
-const server = createCelldServer({ house, requests: createHostRequests(house), maxCells: 1 });
+});
+const server = createCelldServer({ house, maxCells: 1 });
 const socketPath = join(bench.home, 'socket', 'impatient.sock');
 const driver = createCelldDriver({ socketPath });
 beforeAll(async () => {
@@ -32,7 +30,8 @@ afterAll(async () => {
   await bench.remove();
 });
 
-const size = 200_000;
+/** More than all buffers on the way hold. */
+const size = 400_000;
 const code = `require('node:fs').writeSync(1, 'x'.repeat(${size})); process.reallyExit(0)\0`;
 
 it('gives a client all that a dead cell wrote, when it reads at last', async () => {

@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
+import { requireDirectory, requireSafeTree } from '@glovebox/cell/host';
 import { GloveboxError, idPatterns } from '@glovebox/contract';
-import { requireDirectory, requireSafeTree } from './safe-place.ts';
 
 export interface KnownImages {
   /**

@@ -1,9 +1,9 @@
 import { chmodSync, chownSync, lstatSync, unlinkSync } from 'node:fs';
 import { connect, type Server } from 'node:net';
 import { dirname } from 'node:path';
+import { requireDirectory } from '@glovebox/cell/host';
 import { GloveboxError } from '@glovebox/contract';
-import { openOwnership } from '@glovebox/engine/ownership';
-import { requireDirectory } from './safe-place.ts';
+import { claimDirectory } from './places.ts';
 
 /**
  * Listen at a path in a directory that nobody else can change: whoever could would have clients talk to another. Who may
@@ -17,12 +17,7 @@ import { requireDirectory } from './safe-place.ts';
 export async function listen(server: Server, path: string, groupId: number | undefined): Promise<void> {
   const directory = dirname(path);
   requireDirectory(directory);
-  if (!openOwnership(directory).claim()) {
-    throw new GloveboxError('ALREADY_EXISTS', {
-      message: `Another celld has ${directory}, or nothing can be written there.`,
-      hint: 'Stop it, or choose another directory.',
-    });
-  }
+  claimDirectory(directory);
   await removeStaleSocket(path);
   // Until it is given to the group nobody else can connect, not even for a moment.
   const umask = process.umask(0o177);
@@ -31,6 +26,8 @@ export async function listen(server: Server, path: string, groupId: number | und
       server.once('error', reject);
       server.listen({ path }, () => {
         server.off('error', reject);
+        // A connection that cannot be taken is its client's loss: without a listener it would be the end of all.
+        server.on('error', () => {});
         resolve();
       });
     });

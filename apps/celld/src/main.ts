@@ -1,15 +1,19 @@
 import { errorCatalogue, toErrorData } from '@glovebox/contract';
-import { createHostRequests, type HostRequests } from './host-requests.ts';
-import { type House, patience } from './house.ts';
+import type { HostRequests } from './host-requests.ts';
+import { openHouse, patience } from './house.ts';
 import { openImages } from './images.ts';
 import { readInstance } from './instance.ts';
 import { listen } from './listen.ts';
 import { openDriver } from './open-driver.ts';
+import { requireOpenFiles } from './open-files.ts';
+import { requirePlaces } from './places.ts';
 import { createQuota } from './quota.ts';
-import { requirePrivateDirectory } from './safe-place.ts';
 import { createCelldServer } from './serve.ts';
 import { help, readSettings, type Settings } from './settings.ts';
 import { stopOnSignal } from './stop.ts';
+
+// Whoever read what it says may go away: it is no reason to end all cells.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 try {
   const settings = readSettings(process.argv.slice(2));
@@ -24,18 +28,18 @@ try {
 
 async function start(settings: Settings): Promise<void> {
   process.umask(0o077);
-  requirePrivateDirectory(settings.runDirectory);
+  requireOpenFiles(settings.maxCells);
+  requirePlaces(settings);
   const images = openImages(settings.imagesDirectory);
   const driver = await openDriver(settings, readInstance(settings.runDirectory), images);
   const { maxCells, maxMemoryBytes } = settings;
   const quota = createQuota({ cells: maxCells, memoryBytes: maxMemoryBytes });
-  const house: House = { driver, images, quota, sessions: new Map(), patience };
-  const requests = createHostRequests(house);
-  const server = createCelldServer({ house, requests, maxCells });
+  const house = openHouse({ driver, images, quota, patience });
+  const server = createCelldServer({ house, maxCells });
   await listen(server, settings.socketPath, settings.groupId);
   stopOnSignal(server, house);
-  await sweep(requests);
-  setInterval(() => void sweep(requests), settings.sweepEveryMs);
+  await sweep(house.requests);
+  setInterval(() => void sweep(house.requests), settings.sweepEveryMs);
   process.stdout.write(`celld ready at ${settings.socketPath}, cells by ${driver.name}\n`);
 }
 

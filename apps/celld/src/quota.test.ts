@@ -32,13 +32,16 @@ it('takes back what is released, once', () => {
   quota.take({ memoryBytes: 600 });
 });
 
-it('keeps the share of a cell that may still run until no cell is on the host, and no living one with it', () => {
+it('keeps the share of a cell that may still run until no cell is on the host, and no living or later one with it', () => {
   const quota = createQuota(most);
   const lost = quota.take({ memoryBytes: 600 });
   quota.take({ memoryBytes: 100 });
   lost.keep();
   expect(codeOf(() => quota.take({ memoryBytes: 600 }))).toBe('CELLD_FULL');
-  quota.forgetKept();
+  const forget = quota.keptUntilNow();
+  const later = quota.take({ memoryBytes: 100 });
+  later.keep();
+  forget();
   quota.take({ memoryBytes: 600 });
-  expect(codeOf(() => quota.take({ memoryBytes: 600 }))).toBe('CELLD_FULL');
+  expect(codeOf(() => quota.take({ memoryBytes: 201 }))).toBe('CELLD_FULL');
 });

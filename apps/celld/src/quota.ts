@@ -3,15 +3,15 @@ import { type CellPlan, formatSize, GloveboxError } from '@glovebox/contract';
 /** What one cell has of the whole, from before its boot until it is confirmed dead. */
 export interface Share {
   release(): void;
-  /** The cell could not be confirmed dead, so it may still run, and keeps what it has until `forgetKept`. */
+  /** The cell could not be confirmed dead, so it may still run, and keeps what it has until that is forgotten. */
   keep(): void;
 }
 
 export interface Quota {
   /** @throws GloveboxError `CELLD_FULL`. */
   take(limits: Pick<CellPlan['limits'], 'memoryBytes'>): Share;
-  /** To be called when there is no cell on the host at all. */
-  forgetKept(): void;
+  /** @returns forgets what is kept until now: to be called where there is, from now on, no cell on the host at all. */
+  keptUntilNow(): () => void;
 }
 
 /** Ceilings of celld's own over all cells, whoever asks for them. */
@@ -35,8 +35,11 @@ export function createQuota(most: { cells: number; memoryBytes: number }): Quota
         },
       };
     },
-    forgetKept() {
-      for (const share of held) if (share.state === 'kept') held.delete(share);
+    keptUntilNow() {
+      const kept = [...held].filter(({ state }) => state === 'kept');
+      return () => {
+        for (const share of kept) held.delete(share);
+      };
     },
   };
 }

@@ -53,7 +53,8 @@ export async function openDriver(
       return openDockerDriver(config, requireSettings(config, 'docker'), instance, places);
     case 'celld': {
       const { createCelldDriver } = await import('@glovebox/cell-celld');
-      return createCelldDriver({ socketPath: requireSettings(config, 'celld').socket });
+      const { socket, uid } = requireSettings(config, 'celld');
+      return createCelldDriver({ socketPath: socket, ...(uid === undefined ? {} : { celldUid: uid }) });
     }
   }
 }

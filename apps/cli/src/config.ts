@@ -48,7 +48,7 @@ const fileSchema = z
     class: z.enum(['ns', 'gvisor']).default('ns'),
     runtime: z.union([z.enum(['auto', 'crun', 'runc', 'runsc']), absolutePath]).default('auto'),
     docker: dockerSchema.optional(),
-    celld: z.strictObject({ socket: absolutePath }).optional(),
+    celld: z.strictObject({ socket: absolutePath, uid: z.int().min(0).exactOptional() }).optional(),
     acceptedRisks: z.array(z.enum(riskNames)).default([]),
     registry: z.url({ protocol: /^https?$/ }).optional(),
     packages: z.strictObject({ minimumAge: z.string().regex(agePattern).transform(ageInMs).optional() }).optional(),
@@ -78,7 +78,7 @@ export interface Config {
   /** There where the driver is `docker`. */
   readonly docker: DockerSettings | undefined;
   /** There where the driver is `celld`. */
-  readonly celld: { readonly socket: string } | undefined;
+  readonly celld: { readonly socket: string; readonly uid?: number } | undefined;
   /** What the administrator accepts to go without; every receipt says so. */
   readonly acceptedRisks: readonly AcceptableRisk[];
   /** URL of the package registry; undefined means the one that npm is configured with. */
@@ -202,7 +202,7 @@ const meanings: Readonly<Record<keyof z.infer<typeof fileSchema>, string>> = {
   runtime: 'is auto, crun, runc, runsc or an absolute path, and is set for the driver oci alone',
   docker:
     'holds host, which is unix:///path, or tcp://host:port beside tls with the absolute paths ca, cert and key, and may hold runtime',
-  celld: 'holds nothing but socket, which is an absolute path',
+  celld: 'holds socket, which is an absolute path, and may hold uid, the number of the user that celld runs as',
   acceptedRisks: `is a list that holds nothing but ${riskNames.join(', ')}; those of celld are set where it is started`,
   registry: 'is a URL that begins with https:// or http://',
   packages: 'holds nothing but minimumAge, which is a number of days, hours or minutes such as 7d, 12h or 90m',

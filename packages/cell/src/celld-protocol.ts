@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { decodeText, protocolError } from './celld-protocol-lines.ts';
 import type { CellEnd, CellFacts, CellGauges, HostReport, SweepReport } from './driver.ts';
 
-export { protocolError, readLine } from './celld-protocol-lines.ts';
+export { type Lines, openLines, protocolError, readLine } from './celld-protocol-lines.ts';
 
 /**
  * What is said between celld and its clients: one line of JSON after the other, on local sockets. docs/celld.md tells who
@@ -115,6 +115,7 @@ export const celldAnswerSchema = z.union([
   z.strictObject({ booted: factsSchema }),
   z.strictObject({ dispatched: nothing }),
   z.strictObject({ refused: errorSchema }),
+  z.strictObject({ drained: z.strictObject({ stream: z.enum(cellStreams) }) }),
   z.strictObject({ cut: z.strictObject({ stream: z.enum(cellStreams) }) }),
   z.strictObject({ ended: endSchema }),
   z.strictObject({ attached: nothing }),

@@ -22,6 +22,7 @@ export interface CellDriver {
    *
    * @throws GloveboxError `HOST_UNSUPPORTED`, `CLASS_UNAVAILABLE`, `ENGINE_UNREACHABLE`, `ENGINE_REFUSED`, `RUNTIME_MISSING`, `RUNTIME_BROKEN`, `USERNS_UNAVAILABLE`,
    *   `CGROUP_UNAVAILABLE`, `PRIVILEGE_MISSING`, `UID_RANGE_EXHAUSTED`, `IMAGE_MISSING`, `DISK_FULL`. Nothing is left behind then.
+   *   `CELL_LOST` where that could not be confirmed: the cell may run.
    */
   boot(plan: CellPlan, id: CellId): Promise<Cell>;
 

@@ -8,6 +8,13 @@ export {
   readOwnMark,
 } from './ownership.ts';
 export {
+  ownUsers,
+  requireDirectory,
+  requirePrivateDirectory,
+  requireSafe,
+  requireSafeTree,
+} from './safe-place.ts';
+export {
   defaultClaimsDirectory,
   type FoundClaim,
   openUidClaims,

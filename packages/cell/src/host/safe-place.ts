@@ -5,22 +5,25 @@ import { GloveboxError } from '@glovebox/contract';
 const writableByOthers = 0o022;
 const sticky = 0o1000;
 
+/** Root and our own user: whoever is one of them can change everything here anyway. */
+export const ownUsers = (): readonly number[] => [0, process.geteuid?.() ?? 0];
+
 /**
- * Refuse a path that somebody else than root and our own user could put something else in the place of: every directory
- * down to it, and what it names itself, belongs to one of the two and is writable by nobody else, and there is no link on
- * the way. A directory with the sticky bit may be on the way: nobody can exchange what belongs to another there.
+ * Refuse a path that somebody else than `users` could put something else in the place of: every directory down to it, and
+ * what it names itself, belongs to one of them and is writable by nobody else, and there is no link on the way. A directory
+ * with the sticky bit may be on the way: nobody can exchange what belongs to another there.
  *
  * @throws GloveboxError `PLACE_UNSAFE`.
  */
-export function requireSafe(path: string): void {
+export function requireSafe(path: string, users = ownUsers()): void {
   for (let above = dirname(path); ; above = dirname(above)) {
     const stat = lookAt(above);
-    requireOwner(above, stat);
+    requireOwner(above, stat, users);
     if ((stat.mode & writableByOthers) !== 0 && (stat.mode & sticky) === 0) throw writable(above);
     if (above === parse(above).root) break;
   }
   const stat = lookAt(path);
-  requireOwner(path, stat);
+  requireOwner(path, stat, users);
   if ((stat.mode & writableByOthers) !== 0) throw writable(path);
 }
 
@@ -37,8 +40,8 @@ export function requirePrivateDirectory(path: string): void {
 }
 
 /** @throws GloveboxError `PLACE_UNSAFE` where it is none, too. */
-export function requireDirectory(path: string): void {
-  requireSafe(path);
+export function requireDirectory(path: string, users = ownUsers()): void {
+  requireSafe(path, users);
   if (!lstatSync(path).isDirectory()) throw unsafe(path, 'is not a directory');
 }
 
@@ -54,7 +57,7 @@ export function requireSafeTree(directory: string, except: readonly string[] = [
     if (except.includes(entry.name)) continue;
     const path = join(directory, entry.name);
     const stat = lstatSync(path);
-    requireOwner(path, stat);
+    requireOwner(path, stat, ownUsers());
     if (entry.isSymbolicLink()) continue;
     if ((stat.mode & writableByOthers) !== 0) throw writable(path);
     if (entry.isDirectory()) requireSafeTree(path);
@@ -72,8 +75,8 @@ function lookAt(path: string): Stats {
   }
 }
 
-function requireOwner(path: string, { uid }: Stats): void {
-  if (uid !== 0 && uid !== process.geteuid?.()) throw unsafe(path, `belongs to uid ${uid}`);
+function requireOwner(path: string, { uid }: Stats, users: readonly number[]): void {
+  if (!users.includes(uid)) throw unsafe(path, `belongs to uid ${uid}`);
 }
 
 const writable = (path: string): GloveboxError => unsafe(path, 'can be changed by others');
