@@ -14,6 +14,12 @@ const work: Readonly<Record<string, string>> = {
     fs.truncateSync('/tmp/a', 2); fs.utimesSync('/tmp/a', 1, 1); fs.lutimesSync('/tmp/a', 1, 1); fs.accessSync('/tmp/a', fs.constants.R_OK); fs.existsSync('/tmp/x');
     fs.statSync('/tmp/a'); fs.lstatSync('/tmp/a'); fs.statfsSync('/tmp'); fs.realpathSync('/tmp/a'); fs.realpathSync.native('/tmp/a'); fs.readFileSync('/tmp/a', 'utf8'); fs.unlinkSync('/tmp/c');
     try { fs.readlinkSync('/tmp/a'); } catch {}`,
+  'files by more than their names': `
+    const self = [process.getuid(), process.getgid()]; const p = fs.promises; fs.writeFileSync('/tmp/m', 'text'); const h = await p.open('/tmp/m', 'r+');
+    const refused = async (code, ...calls) => { for (const call of calls) { let said; try { await call(); said = 'nothing'; } catch (error) { said = error.code; } if (said !== code) throw new Error(call + ': ' + said); } };
+    await refused('EPERM', () => fs.chmodSync('/tmp/m', 0o600), () => p.chmod('/tmp/m', 0o600), () => fs.chownSync('/tmp/m', ...self), () => p.chown('/tmp/m', ...self), () => fs.lchownSync('/tmp/m', ...self), () => p.lchown('/tmp/m', ...self), () => fs.linkSync('/tmp/m', '/tmp/n'), () => p.link('/tmp/m', '/tmp/n'), () => process.getgroups());
+    await refused('ERR_ACCESS_DENIED', () => fs.symlinkSync('/tmp/m', '/tmp/n'), () => p.symlink('/tmp/m', '/tmp/n'), () => fs.fsyncSync(h.fd), () => h.sync(), () => fs.fdatasyncSync(h.fd), () => h.datasync(), () => fs.fchmodSync(h.fd, 0o600), () => fs.futimesSync(h.fd, 1, 1));
+    await h.close(); fs.unlinkSync('/tmp/m');`,
   directories: `
     fs.mkdirSync('/tmp/d/e/f', { recursive: true }); fs.mkdtempSync('/tmp/g-'); fs.writeFileSync('/tmp/d/e/h', ''); fs.readdirSync('/tmp', { recursive: true, withFileTypes: true });
     const dir = fs.opendirSync('/tmp/d'); while (dir.readSync()); dir.closeSync(); fs.rmdirSync('/tmp/d/e/f'); fs.rmSync('/tmp/d', { recursive: true });`,

@@ -1,14 +1,23 @@
 /** What a trace of cells does not explain by itself, as data that the tests of the trace hold against it. */
 
-/** Calls that ordinary runs of ours try and do without. Whoever adds one says who tries, and how it goes on. */
+/**
+ * Calls that ordinary runs of ours try and do without. Whoever adds one says who tries, and how it goes on. What Node.js
+ * refuses to author code by itself is not among them, since no call comes of it: symlink, fsync and fdatasync by way of
+ * node:fs, and the changes of an open file.
+ */
 export const expectedRefusals: Readonly<Record<string, string>> = {
+  chmod: 'fs.chmod, which gives an error.',
+  chown: 'fs.chown, which gives an error.',
   clone3: 'libc, which falls back on clone.',
   fanotify_init: 'tsc, which asks what watching it may do, and watches nothing.',
   fchown: 'SQLite, which gives a journal the owner of its database where it is root, and else does not mind.',
+  getgroups: 'process.getgroups, which gives an error.',
   getpriority: 'os.getPriority.',
   inotify_init1: 'fs.watch, which gives an error.',
   io_uring_setup: 'libuv, which falls back on its thread pool.',
   kill: 'process.kill, which gives an error.',
+  lchown: 'fs.lchown, which gives an error.',
+  link: 'fs.link, which gives an error.',
   socket: 'dgram and c-ares, for a network that is not there.',
 };
 
