@@ -36,14 +36,14 @@ describe.each(['crun', 'runc'] as const)('a cell under %s', (runtime) => {
 
   it('is from inside all that a cell must be, read in one probe boot', async () => {
     const plan = bench.plan({}, 'probe');
-    const lasting = watchHostNamespaces();
+    const watch = watchHostNamespaces();
     const cell = await driver.boot(plan, newCellId());
     const chunks: Buffer[] = [];
     cell.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
     cell.stderr.resume();
     const [end] = await Promise.all([cell.ended, finished(cell.stdout)]);
     const report = readProbeReport(Buffer.concat(chunks));
-    const judged = judgeProbe({ ...report, plan, hostNamespaces: lasting(), profile: ownProfile });
+    const judged = judgeProbe({ ...report, plan, hostNamespaces: watch.end(), profile: ownProfile });
 
     expect(judged.filter(({ violations }) => violations.length > 0)).toEqual([]);
     expect(report.calls.outcomes).toHaveLength(probeCalls.length);

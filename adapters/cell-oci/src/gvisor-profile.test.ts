@@ -1,4 +1,4 @@
-import { type CellProfile, judgeProbe, ownProfile, type Seen } from '@glovebox/cell';
+import { attemptNames, type CellProfile, judgeProbe, ownProfile, type Seen } from '@glovebox/cell';
 import type { ProbeDocument } from '@glovebox/contract';
 import { describe, expect, it } from 'vitest';
 import { gvisorProfile } from './gvisor-profile.ts';
@@ -38,6 +38,16 @@ const seenDocument: ProbeDocument = {
     '14 9 0:13 / /dev/net ro,noexec  - tmpfs none ro,mode=0555,size=4k',
     '15 9 0:14 / /dev/shm ro,noexec  - tmpfs none ro,mode=0555,size=4k',
   ],
+  mounted: {
+    '/': 'directory',
+    '/dev': 'directory',
+    '/tmp': 'empty directory',
+    '/sys': 'empty directory',
+    '/proc': 'directory',
+    '/dev/pts': 'directory',
+    '/dev/net': 'empty directory',
+    '/dev/shm': 'empty directory',
+  },
   network: {
     devices: ['Inter-|', ' face |bytes', '    lo:       0'],
     routes: ['Iface\tDestination'],
@@ -51,7 +61,16 @@ const seenDocument: ProbeDocument = {
   descriptors: [0, 1, 2].map((fd) => ({ fd, target: `host:[${fd + 1}]`, terminal: false })),
   tree: {
     sockets: [],
-    devices: ['/dev/fuse c 10:229', '/dev/null c 1:3', '/dev/tty c 5:0', '/dev/pts/ptmx c 5:2'],
+    devices: [
+      '/dev/fuse c 10:229',
+      '/dev/full c 1:7',
+      '/dev/null c 1:3',
+      '/dev/random c 1:8',
+      '/dev/tty c 5:0',
+      '/dev/urandom c 1:9',
+      '/dev/zero c 1:5',
+      '/dev/pts/ptmx c 5:2',
+    ],
     pipes: [],
     privileged: [],
     entries: 38,
@@ -66,6 +85,7 @@ const seenDocument: ProbeDocument = {
   domainname: null,
   scratch: { bytes: 1_048_576, inodes: 0, freeInodes: 0 },
   attempts: {
+    ...Object.fromEntries(attemptNames.map((name) => [name, 'EACCES'])),
     'create /tmp/probe': 'ok',
     'create /probe': 'EACCES',
     'write /dev/null': 'ok',
@@ -94,7 +114,7 @@ function failing(change: Partial<ProbeDocument> = {}, profile: CellProfile = gvi
     document: { ...seenDocument, ...change },
     calls: { complete: true, survivedForeignGate: false, outcomes: [] } as unknown as Seen['calls'],
     plan: { schema: 'glovebox.cell-plan/1', role: 'probe', class: 'gvisor', image: `sha256:${'0'.repeat(64)}`, limits },
-    hostNamespaces: { net: ['net:[1]'], pid: ['pid:[1]'], user: ['user:[1]'] },
+    hostNamespaces: { held: { net: ['net:[1]'], pid: ['pid:[1]'], user: ['user:[1]'] } },
     profile,
   };
   return judgeProbe(seen).flatMap(({ property, violations }) => (violations.length > 0 ? [property] : []));
@@ -124,6 +144,9 @@ describe('a cell on a kernel in user space', () => {
     ['devices-minimal', { tree: { ...seenDocument.tree, devices: ['/dev/kvm c 10:232'] } }],
     ['proc-own-processes', { attempts: { ...seenDocument.attempts, 'read /proc/kcore': 'ok' } }],
     ['scratch-limited', { scratch: { bytes: 2 ** 40, inodes: 0, freeInodes: 0 } }],
+    ['scratch-limited', { scratch: { bytes: 0, inodes: 0, freeInodes: 0 } }],
+    ['mounts-none-of-host', { mounted: { ...seenDocument.mounted, '/dev/shm': 'directory' } }],
+    ['devices-minimal', { tree: { ...seenDocument.tree, devices: [] } }],
     [
       'scratch-limited',
       { mounts: (seenDocument.mounts ?? []).map((line) => (line === scratch ? line.replace(',noexec', '') : line)) },

@@ -1,11 +1,15 @@
 import { type CellProfile, cellUid, type FactOutcome } from '@glovebox/cell';
 import { maskedByRunsc } from './runsc-spec.ts';
 
-/** What a cell whose kernel is in user space cannot tell by itself, and why. The host is asked in its place. */
+const onHost = 'see sandbox-confined';
+
+/** What a cell whose kernel is in user space cannot tell by itself, why, and where the host is asked in its place. */
 const untold: Readonly<Record<string, string>> = {
-  'namespace-mount': 'its own kernel shows no mount namespace',
-  'namespace-ipc': 'its own kernel shows no ipc namespace',
-  'namespace-uts': 'its own kernel shows no uts namespace',
+  'namespace-mount': `its own kernel shows no mount namespace; ${onHost}`,
+  'namespace-ipc': `its own kernel shows no ipc namespace; ${onHost}`,
+  'namespace-uts': `its own kernel shows no uts namespace; ${onHost}`,
+  'namespace-user': `its own kernel numbers user namespaces by itself; ${onHost}`,
+  // Nobody looks at that of the sandbox: it sees no cgroups, and those of the host are not in its file tree.
   'namespace-cgroup': 'its own kernel has no cgroups',
   rlimits: 'its own kernel does not show limits of processes',
 };
@@ -26,6 +30,8 @@ export const gvisorProfile: CellProfile = {
     refused: ['write /dev/tty'],
   },
   userNamespace: 'own',
+  namespacesBy: 'ourselves',
+  scratchInodes: 'unlimited',
   uid: cellUid,
   rootOptions: ['ro'],
   devOptions: ['noexec'],
@@ -35,7 +41,4 @@ export const gvisorProfile: CellProfile = {
 
 /** What the probe could not be asked, for reports: seen on the host, as far as it was. */
 export const untoldFacts = (): [string, FactOutcome][] =>
-  Object.entries(untold).map(([property, why]) => [
-    property,
-    { state: 'degraded', detail: `${why}; see sandbox-confined` },
-  ]);
+  Object.entries(untold).map(([property, why]) => [property, { state: 'degraded', detail: why }]);

@@ -3,7 +3,6 @@ import { release as kernelRelease } from 'node:os';
 import { dirname } from 'node:path';
 import {
   type Cell,
-  type ConformanceResult,
   caught,
   type FactOutcome,
   type HostFact,
@@ -16,6 +15,7 @@ import {
   probeCell,
   probedFacts,
   unprobedFacts,
+  watchHostNamespaces,
 } from '@glovebox/cell';
 import { type AcceptableRisk, type CellClass, type CellId, type CellPlan, formatSize } from '@glovebox/contract';
 import type { BootedCell } from './boot.ts';
@@ -85,16 +85,17 @@ async function sandboxFacts(boot: InspectContext['boot'], image: string): Promis
     profileOf: () => gvisorProfile,
     async boot(plan, id) {
       let booted: BootedCell | undefined;
+      const watch = watchHostNamespaces();
       const cell = await boot(plan, id, (found) => {
         booted = found;
       });
-      if (booted !== undefined) witness = witnessSandbox(booted, cell.ended);
+      if (booted !== undefined) witness = witnessSandbox(booted, cell.ended, watch);
       return cell;
     },
   });
   const confined = (await witness) ?? { state: 'unknown' as const, detail: 'not looked at' };
   return [
-    ...probedFacts(facts, results.map(inItsWords)),
+    ...probedFacts(facts, results),
     ...untoldFacts().map(([name, outcome]) => hostFact(name, false, outcome)),
     hostFact('sandbox-confined', true, confined),
   ];
@@ -174,12 +175,6 @@ function isWritable(path: string): boolean {
     return false;
   }
 }
-
-/** Claim no more than holds: the number of files is not bounded, and has a fact of its own. */
-const inItsWords = (result: ConformanceResult): ConformanceResult =>
-  result.property === 'scratch-limited'
-    ? { ...result, claim: 'has a scratch directory that is limited in bytes and from which nothing can be executed' }
-    : result;
 
 async function runtimeFacts(options: ResolvedOptions, cellClass: CellClass): Promise<HostFact[]> {
   try {

@@ -5,6 +5,8 @@ export interface Mount {
   id: string;
   /** The mount on which it stands. */
   parent: string;
+  /** Number of the file system, as `0:42`. */
+  device: string;
   point: string;
   /** What of the file system is mounted: `/` or a path in it. */
   root: string;
@@ -18,9 +20,9 @@ export interface Mount {
 function mountsOf(document: ProbeDocument): Mount[] {
   return (document.mounts ?? []).map((line) => {
     const [left = '', right = ''] = line.split(' - ');
-    const [id = '', parent = '', , root = '', point = '', flags = ''] = left.split(' ');
+    const [id = '', parent = '', device = '', root = '', point = '', flags = ''] = left.split(' ');
     const [type = '', , options = ''] = right.split(' ');
-    return { id, parent, point, root, type, flags: flags.split(','), options: options.split(',') };
+    return { id, parent, device, point, root, type, flags: flags.split(','), options: options.split(',') };
   });
 }
 
@@ -56,11 +58,43 @@ export function reachableMounts(document: ProbeDocument): Mount[] {
 export const mountsAt = (document: ProbeDocument, point: string): Mount[] =>
   reachableMounts(document).filter((mount) => mount.point === point);
 
-/** The null device over a file, or an empty directory in memory over one: nothing of what is below can be had. */
+/** Devices of a cell, with the numbers by which the kernel knows them. `/dev/tty` is the null device over a terminal. */
+export const deviceNumbers: Readonly<Record<string, string>> = {
+  '/dev/full': 'c 1:7',
+  '/dev/null': 'c 1:3',
+  '/dev/random': 'c 1:8',
+  '/dev/tty': 'c 1:3',
+  '/dev/urandom': 'c 1:9',
+  '/dev/zero': 'c 1:5',
+};
+
+/** A device of some /dev, under its own name there, and what the probe found at that point has its number. */
+export const isDeviceNode = (document: ProbeDocument, { root, type, point }: Mount, device: string): boolean =>
+  `/dev${root}` === device && ['devtmpfs', 'tmpfs'].includes(type) && document.mounted[point] === deviceNumbers[device];
+
+/** A file system in memory, and not a directory of one. */
+export const isOwnTmpfs = ({ root, type }: Mount): boolean => type === 'tmpfs' && root === '/';
+
+/**
+ * The null device over a file, or an empty directory in memory over one: nothing of what is below can be had. That it is
+ * empty is what the probe found in it; read-only is what keeps it so.
+ */
 export const isMasked = (document: ProbeDocument, path: string): boolean => {
   const mounts = mountsAt(document, path);
   return (
     mounts.length > 0 &&
-    mounts.every(({ flags, root, type }) => flags.includes('ro') && (root === '/null' || type === 'tmpfs'))
+    mounts.every(
+      (mount) =>
+        mount.flags.includes('ro') &&
+        (isDeviceNode(document, mount, '/dev/null') ||
+          (isOwnTmpfs(mount) && document.mounted[path] === 'empty directory')),
+    )
   );
 };
+
+/** A part of the cell's own /proc mounted over itself, as is done to make it read-only. */
+export const isPartOfProc = (document: ProbeDocument, { flags, type, root, point, device }: Mount): boolean =>
+  flags.includes('ro') &&
+  type === 'proc' &&
+  point === `/proc${root}` &&
+  mountsAt(document, '/proc').some((proc) => proc.root === '/' && proc.device === device);

@@ -1,6 +1,8 @@
 import type { CellPlan, ProbeDocument } from '@glovebox/contract';
 import { describe, expect, it } from 'vitest';
 import { conformanceChecks, conformanceTable, judgeProbe, type Seen } from './conformance.ts';
+import { probedFacts } from './host-facts.ts';
+import { attemptNames } from './probe-attempts.ts';
 import { readProbeReport } from './probe-report.ts';
 import { ownProfile } from './profile.ts';
 import { probeCalls, refusalErrno } from './syscalls.ts';
@@ -29,6 +31,15 @@ const capabilities = Object.fromEntries(
 );
 const device = (name: string, at: number): string =>
   `${97 + at} 92 0:6 /${name} /dev/${name} ro,nosuid,noexec,relatime - devtmpfs devtmpfs rw,mode=755`;
+
+const devices = {
+  '/dev/full': 'c 1:7',
+  '/dev/null': 'c 1:3',
+  '/dev/random': 'c 1:8',
+  '/dev/tty': 'c 1:3',
+  '/dev/urandom': 'c 1:9',
+  '/dev/zero': 'c 1:5',
+};
 
 /** What a probe in a good cell tells, as it was seen. */
 const good: ProbeDocument = {
@@ -61,8 +72,10 @@ const good: ProbeDocument = {
     '91 90 0:41 / /proc rw,nosuid,nodev,noexec,relatime - proc proc rw,subset=pid',
     '92 90 0:42 / /dev ro,nosuid,noexec,relatime - tmpfs tmpfs rw,size=64k,nr_inodes=32',
     '93 90 0:43 / /tmp rw,nosuid,nodev,noexec,relatime - tmpfs tmpfs rw,size=1024k,nr_inodes=4097',
-    ...['null', 'zero', 'full', 'random', 'urandom', 'tty'].map(device),
+    ...['null', 'zero', 'full', 'random', 'urandom'].map(device),
+    '103 92 0:6 /null /dev/tty ro,relatime - devtmpfs devtmpfs rw,mode=755',
   ],
+  mounted: { '/': 'directory', '/proc': 'directory', '/dev': 'directory', '/tmp': 'empty directory', ...devices },
   network: {
     devices: ['Inter-| Receive', ' face |bytes', '    lo: 0 0'],
     routes: ['Iface'],
@@ -82,7 +95,7 @@ const good: ProbeDocument = {
   ],
   tree: {
     sockets: [],
-    devices: ['/dev/null c 1:3', '/dev/tty c 1:3'],
+    devices: Object.entries(devices).map(([path, number]) => `${path} ${number}`),
     pipes: [],
     privileged: [],
     entries: 30,
@@ -97,6 +110,7 @@ const good: ProbeDocument = {
   domainname: null,
   scratch: { bytes: 1_048_576, inodes: 4097, freeInodes: 4096 },
   attempts: {
+    ...Object.fromEntries(attemptNames.map((name) => [name, 'EACCES'])),
     'create /tmp/probe': 'ok',
     'write /dev/null': 'ok',
     'write /dev/tty': 'ok',
@@ -115,7 +129,7 @@ const seen: Seen = {
   document: good,
   calls: { outcomes, complete: true, survivedForeignGate: false },
   plan,
-  hostNamespaces: Object.fromEntries(kinds.map((kind) => [kind, [`${kind}:[0]`, `${kind}:[1]`]])),
+  hostNamespaces: { held: Object.fromEntries(kinds.map((kind) => [kind, [`${kind}:[0]`, `${kind}:[1]`]])) },
   profile: ownProfile,
 };
 
@@ -237,7 +251,9 @@ describe('a cell is found out', () => {
   });
 
   it('whose namespaces there is nothing to compare with', () => {
-    expect(failing({ hostNamespaces: {} })).toEqual(expect.arrayContaining(['namespace-ipc', 'namespace-user']));
+    expect(failing({ hostNamespaces: { held: {} } })).toEqual(
+      expect.arrayContaining(['namespace-ipc', 'namespace-user']),
+    );
   });
 
   it('by a single call that came out otherwise, a probe that was cut short, and the 32-bit gate', () => {
@@ -251,6 +267,165 @@ describe('a cell is found out', () => {
     expect(failing({ calls: { ...seen.calls, outcomes: socket } })).toEqual(['sockets-unix-only']);
     expect(failing({ calls: { ...seen.calls, complete: false } })).toEqual(['seccomp']);
     expect(failing({ calls: { ...seen.calls, survivedForeignGate: true } })).toEqual(['seccomp']);
+  });
+});
+
+/** A good cell but for one thing; the row that must tell, and no other. */
+describe('what looks like a cell and is none is found by one row', () => {
+  const mounts = good.mounts ?? [];
+  const replaced = (point: string, line: string): Partial<ProbeDocument> => ({
+    mounts: mounts.map((mount) => (mount.split(' ')[4] === point ? line : mount)),
+  });
+  const added = (line: string, kind: string): Partial<ProbeDocument> => ({
+    mounts: [...mounts, line],
+    mounted: { ...good.mounted, [line.split(' ')[4] ?? '']: kind },
+  });
+  const scratch = { bytes: 1_048_576, inodes: 4097, freeInodes: 4096 };
+  const without = (name: string): Partial<ProbeDocument> => ({
+    attempts: Object.fromEntries(Object.entries(good.attempts).filter(([other]) => other !== name)),
+  });
+
+  it.each<[string, Partial<ProbeDocument>, string]>([
+    ['scratch without a limit of bytes', { scratch: { ...scratch, bytes: 0 } }, 'scratch-limited'],
+    ['scratch without a limit of inodes', { scratch: { ...scratch, inodes: 0, freeInodes: 0 } }, 'scratch-limited'],
+    ['scratch in which there are files', { scratch: { ...scratch, freeInodes: 4000 } }, 'scratch-limited'],
+    ['scratch that is not empty', { mounted: { ...good.mounted, '/tmp': 'directory' } }, 'scratch-limited'],
+    [
+      'a directory of the host as scratch',
+      replaced('/tmp', '93 90 254:0 /srv/shared /tmp rw,nosuid,nodev,noexec - ext4 /dev/vda rw'),
+      'mounts-none-of-host',
+    ],
+    [
+      "a directory of the host's memory as scratch",
+      replaced('/tmp', '93 90 0:43 /shared /tmp rw,nosuid,nodev,noexec - tmpfs tmpfs rw'),
+      'mounts-none-of-host',
+    ],
+    [
+      'a file of the host over a device',
+      replaced('/dev/full', '99 92 254:0 /etc/shadow /dev/full ro - ext4 /dev/vda rw'),
+      'mounts-none-of-host',
+    ],
+    [
+      'a directory of the host over a device',
+      replaced('/dev/zero', '98 92 254:0 /root /dev/zero ro - ext4 /dev/vda rw'),
+      'mounts-none-of-host',
+    ],
+    ['a file where a device is to be', { mounted: { ...good.mounted, '/dev/full': 'other' } }, 'mounts-none-of-host'],
+    ['no device', { tree: { ...good.tree, devices: [] } }, 'devices-minimal'],
+    [
+      'a device under the name of another',
+      { tree: { ...good.tree, devices: good.tree.devices.map((one) => one.replace('full c 1:7', 'full c 1:1')) } },
+      'devices-minimal',
+    ],
+    [
+      'a directory of the host below /proc',
+      added('120 91 254:0 /etc /proc/acpi ro - ext4 /dev/vda rw', 'directory'),
+      'mounts-none-of-host',
+    ],
+    [
+      "the host's /proc below /proc",
+      added('120 91 0:5 / /proc/self ro - proc proc rw', 'directory'),
+      'mounts-none-of-host',
+    ],
+    [
+      "a part of the host's /proc",
+      added('120 91 0:5 /sys /proc/sys ro - proc proc rw', 'directory'),
+      'mounts-none-of-host',
+    ],
+    [
+      'a part of /proc at another place',
+      added('120 91 0:41 /1 /proc/sys ro - proc proc rw', 'directory'),
+      'mounts-none-of-host',
+    ],
+    [
+      'a directory in memory that is full',
+      added('120 91 0:70 / /proc/acpi ro - tmpfs t rw', 'directory'),
+      'mounts-none-of-host',
+    ],
+    [
+      'a directory of one in memory',
+      added('120 91 0:70 /sub /proc/acpi ro - tmpfs t rw', 'empty directory'),
+      'mounts-none-of-host',
+    ],
+    ['a file named null', added('120 91 254:0 /null /proc/acpi ro - ext4 /dev/vda rw', 'other'), 'mounts-none-of-host'],
+    [
+      'another device named null',
+      added('120 91 0:6 /null /proc/acpi ro - devtmpfs d rw', 'c 1:1'),
+      'mounts-none-of-host',
+    ],
+    [
+      "the host's /proc",
+      replaced('/proc', '91 90 0:5 /1 /proc rw,nosuid,nodev,noexec - proc p rw,subset=pid'),
+      'mounts-none-of-host',
+    ],
+    ['no descriptors', { descriptors: [] }, 'descriptors-fixed'],
+    ['no error stream', { descriptors: good.descriptors.filter(({ fd }) => fd !== 2) }, 'descriptors-fixed'],
+    ['nothing tried on the root', without('create /etc/probe'), 'root-read-only'],
+    ['nothing read', without('read /proc/kcore'), 'proc-own-processes'],
+    ['no map tried', without('rewrite gid_map'), 'uid-own'],
+    ['no score tried', without('lower oom_score_adj'), 'rlimits'],
+    [
+      'a refusal that is not of the kernel',
+      { attempts: { ...good.attempts, 'write /etc/passwd': 'ERR_ACCESS_DENIED' } },
+      'root-read-only',
+    ],
+    ['another map of groups', { gidMap: ['0 1879049872 1', '65532 1879049873 1'] }, 'uid-own'],
+    ['a map that is none', { uidMap: ['x'], gidMap: ['x'] }, 'uid-own'],
+  ])('%s', (_, change, property) => {
+    expect(withDocument(change)).toEqual([property]);
+  });
+
+  it.each<[string, Partial<ProbeDocument>]>([
+    ['the null device over a file', added('120 91 0:6 /null /proc/keys ro - devtmpfs d rw', 'c 1:3')],
+    ['the null device of its own /dev over a file', added('120 91 0:42 /null /proc/keys ro - tmpfs t rw', 'c 1:3')],
+    ['an empty directory over one', added('120 91 0:70 / /proc/acpi ro - tmpfs t rw', 'empty directory')],
+    ['a part of its own /proc, read-only', added('120 91 0:41 /sys /proc/sys ro - proc proc rw', 'directory')],
+  ])('but not %s', (_, change) => {
+    expect(withDocument(change)).toEqual([]);
+  });
+
+  it('ids that a daemon maps, where the map is none, is low, or is not the same for groups', () => {
+    const profile = { ...ownProfile, userNamespace: 'remapped' as const };
+    const mapped = (uid: string, gid: string) =>
+      failing({ profile, document: { ...good, uidMap: [uid], gidMap: [gid] } });
+    expect(mapped('0 700000 65536', '0 700000 65536')).toEqual([]);
+    for (const [uid, gid] of [
+      ['x', 'x'],
+      ['0 0 65536', '0 0 65536'],
+      ['0 700000 65536', '0 800000 65536'],
+    ] as const)
+      expect(mapped(uid, gid)).toEqual(['uid-own']);
+  });
+
+  it('scratch that an engine cannot limit in inodes, of which that is not claimed', () => {
+    const document = { ...good, scratch: { ...scratch, inodes: 0, freeInodes: 0 } };
+    const profile = { ...ownProfile, scratchInodes: 'unlimited' as const };
+    const result = judgeProbe({ ...seen, document, profile }).find(({ property }) => property === 'scratch-limited');
+    expect(result).toMatchObject({ violations: [], claim: expect.not.stringContaining('inodes') });
+    expect(conformanceChecks.find(({ property }) => property === 'scratch-limited')?.claim).toContain('inodes');
+  });
+});
+
+describe('namespaces of a host that is not seen whole', () => {
+  const profile = { ...ownProfile, namespacesBy: 'engine' as const };
+  const hostNamespaces = { ...seen.hostNamespaces, unseen: 'it is elsewhere' };
+  const factOf = (change: Partial<Seen>) =>
+    probedFacts({ properties: [] } as never, judgeProbe({ ...seen, ...change })).find(
+      ({ name }) => name === 'namespace-ipc',
+    );
+
+  it('are not in force by what an engine says of its cells', () => {
+    expect(factOf({ profile, hostNamespaces })).toMatchObject({ state: 'degraded', required: false });
+  });
+
+  it('are in force where they were seen, or where what is not new could only be ours', () => {
+    expect(factOf({ profile })).toMatchObject({ state: 'in-force', required: true });
+    expect(factOf({ hostNamespaces })).toMatchObject({ state: 'in-force', required: true });
+  });
+
+  it('are missing where the cell is found in one of them all the same', () => {
+    const document = { ...good, namespaces: { ...good.namespaces, ipc: 'ipc:[1]' } };
+    expect(factOf({ profile, hostNamespaces, document })).toMatchObject({ state: 'missing', required: true });
   });
 });
 

@@ -1,6 +1,17 @@
 import type { CellPlan, ProbeDocument } from '@glovebox/contract';
 import { cellEnvironment, cellPaths, cellUid, channelFd } from './command.ts';
-import { isMasked, type Mount, mountsAt, reachableMounts } from './conformance-mounts.ts';
+import {
+  deviceNumbers,
+  isDeviceNode,
+  isMasked,
+  isOwnTmpfs,
+  isPartOfProc,
+  type Mount,
+  mountsAt,
+  reachableMounts,
+} from './conformance-mounts.ts';
+import type { HostNamespaces } from './host-namespaces.ts';
+import { attemptNames, isRefusal } from './probe-attempts.ts';
 import type { ProbeReport } from './probe-report.ts';
 import type { CellProfile } from './profile.ts';
 import { extraCalls } from './seccomp.ts';
@@ -24,6 +35,8 @@ interface ConformanceRow {
  */
 export interface ConformanceCheck extends ConformanceRow {
   probe: 'probe-cell';
+  /** What is claimed of the cells of an engine where that is less. */
+  claimOf?(profile: CellProfile): string | undefined;
   /** What speaks against the claim; empty when it holds. */
   violations(seen: Seen): string[];
   weaken: Weakening;
@@ -40,8 +53,7 @@ export interface WitnessedCase extends ConformanceRow {
 
 export interface Seen extends ProbeReport {
   plan: CellPlan;
-  /** Those that processes of the host held before and after, by kind; see `watchHostNamespaces`. */
-  hostNamespaces: Readonly<Record<string, readonly string[]>>;
+  hostNamespaces: HostNamespaces;
   profile: CellProfile;
 }
 
@@ -49,35 +61,27 @@ export interface ConformanceResult {
   property: string;
   claim: string;
   violations: string[];
+  /** Why it is the engine's word alone, though nothing speaks against it; undefined where it was seen. */
+  unseen?: string;
 }
 
 /** Properties that the engine lacks are left out: what was not judged is not claimed. */
 export const judgeProbe = (seen: Seen): ConformanceResult[] =>
   conformanceChecks
     .filter(({ property }) => !seen.profile.lacks.includes(property))
-    .map(({ property, claim, violations }) => ({ property, claim, violations: violations(seen) }));
+    .map(({ property, claim, claimOf, violations }) => ({
+      property,
+      claim: claimOf?.(seen.profile) ?? claim,
+      violations: violations(seen),
+      ...unseenNamespaces(seen, property),
+    }));
 
-/** Allowed mount points; anything else in a cell is a hole. `/dev/tty` is the null device bound over a terminal. */
-const mountPoints = [
-  '/',
-  '/proc',
-  '/dev',
-  '/dev/full',
-  '/dev/null',
-  '/dev/random',
-  '/dev/tty',
-  '/dev/urandom',
-  '/dev/zero',
-  cellPaths.scratch,
-];
-const devices = [
-  '/dev/full c 1:7',
-  '/dev/null c 1:3',
-  '/dev/random c 1:8',
-  '/dev/tty c 1:3',
-  '/dev/urandom c 1:9',
-  '/dev/zero c 1:5',
-];
+/** That a namespace is none of those that could be seen shows nothing where the host's own may be hidden. */
+const unseenNamespaces = ({ hostNamespaces, profile }: Seen, property: string): { unseen?: string } =>
+  profile.namespacesBy === 'engine' && property.startsWith('namespace-') && hostNamespaces.unseen !== undefined
+    ? { unseen: hostNamespaces.unseen }
+    : {};
+
 /** Attempts that must succeed: without them a cell that refuses everything would pass. */
 const allowedAttempts = new Set(['create /tmp/probe', 'write /dev/null', 'write /dev/tty', 'read /dev/urandom']);
 /** Files of /proc that may be read where the kernel cannot show a /proc of processes alone. */
@@ -102,39 +106,69 @@ const status = ({ document, profile }: Seen, field: string, expected: string): s
 const shown = ({ ownKernel }: CellProfile, options: readonly string[]): readonly string[] =>
   options.filter((option) => !ownKernel?.untold.includes(option));
 
+/** Attempts of which it is not known whether they are refused: what was not tried, or ended in no answer of the kernel's. */
+const untold = ({ document }: Seen, isAbout: (name: string) => boolean): string[] =>
+  attemptNames
+    .filter((name) => isAbout(name) && !allowedAttempts.has(name))
+    .filter((name) => document.attempts[name] !== 'ok' && !isRefusal(document.attempts[name]))
+    .map((name) => `${name} gave ${document.attempts[name] ?? 'nothing'}`);
+
 /** Attempts that succeeded and reach something. */
 const succeeded = ({ document, profile }: Seen): string[] =>
   Object.entries(document.attempts)
     .filter(([name, outcome]) => outcome === 'ok' && !profile.ownKernel?.harmless.includes(name))
     .map(([name]) => name);
 
-/** Lines `container host size` of a uid or gid map. */
-function mapViolations(name: string, lines: readonly string[] | null): string[] {
-  const entries = (lines ?? []).map((line) => line.trim().split(/\s+/).map(Number));
-  const containerIds = entries.map(([id]) => id);
-  const hostIds = entries.map(([, id]) => id ?? 0);
+type IdRange = readonly [container: number, host: number, size: number];
+
+/** Lines `container host size` of a uid or gid map; undefined where one is anything else. */
+function idRanges(lines: readonly string[] | null): IdRange[] | undefined {
+  const ranges = (lines ?? []).map((line) => /^\s*(\d+)\s+(\d+)\s+(\d+)\s*$/.exec(line)?.slice(1).map(Number));
+  return ranges.length > 0 && ranges.every((range) => range?.length === 3)
+    ? (ranges as unknown as IdRange[])
+    : undefined;
+}
+
+/** Below are ids of users and services of a host. */
+const firstContainerId = 100_000;
+
+function mapViolations({ document: { uidMap, gidMap }, profile }: Seen): string[] {
+  const uids = idRanges(uidMap);
+  const gids = idRanges(gidMap);
+  if (uids === undefined || gids === undefined) return ['its ids on the host cannot be read'];
+  const same = expectSame('gid_map', gids, uids);
+  if (profile.userNamespace === 'none' || profile.ownKernel !== undefined) return same;
+  const hostIds = uids.map(([, host]) => host);
+  const low = hostIds.some((id) => id < firstContainerId) || new Set(hostIds).size !== hostIds.length;
   return [
-    ...expectSame(`${name}: container ids`, containerIds, [0, cellUid]),
-    ...expectSame(
-      `${name}: sizes`,
-      entries.map(([, , size]) => size),
-      [1, 1],
-    ),
-    ...(hostIds.some((id) => id < 100_000) || new Set(hostIds).size !== hostIds.length
-      ? [`${name} leads to host ids ${hostIds.join(', ')}`]
+    ...same,
+    ...(low ? [`its ids lead to ${hostIds.join(', ')} of the host`] : []),
+    ...(profile.userNamespace === 'own'
+      ? [
+          ...expectSame(
+            'container ids',
+            uids.map(([container]) => container),
+            [0, cellUid],
+          ),
+          ...expectSame(
+            'sizes',
+            uids.map(([, , size]) => size),
+            [1, 1],
+          ),
+        ]
       : []),
   ];
 }
 
-/** Whether container ids are host ids, or some lead below those that are given to containers. */
-const mapsHostIds = (lines: readonly string[] | null): boolean =>
-  lines === null || lines.length === 0 || lines.some((line) => Number(line.trim().split(/\s+/)[1]) < 100_000);
-
-/** A namespace that some process had before the cell was booted is shared with that process. */
-function sharedNamespace(link: string, { document, hostNamespaces }: Seen): string[] {
+/**
+ * A namespace that some process had before the cell was booted is shared with that process. A kernel in user space numbers
+ * its own: there is nothing to compare, and it is looked at from the host.
+ */
+function sharedNamespace(link: string, { document, hostNamespaces: { held }, profile }: Seen): string[] {
+  if (profile.ownKernel !== undefined) return [];
   const own = document.namespaces[link];
   if (typeof own !== 'string') return [`the ${link} namespace cannot be read`];
-  return hostNamespaces[link]?.includes(own) === false ? [] : [`the ${link} namespace is not its own`];
+  return held[link]?.includes(own) === false ? [] : [`the ${link} namespace is not its own`];
 }
 
 const namespaceCheck = (property: string, link: string, weaken: Weakening): ConformanceCheck => ({
@@ -144,6 +178,39 @@ const namespaceCheck = (property: string, link: string, weaken: Weakening): Conf
   violations: (seen) => sharedNamespace(link, seen),
   weaken,
 });
+
+/** A tmpfs without a limit says that it has none of what is not limited, and not that it has a lot. */
+function scratchViolations({ scratch, mounted }: ProbeDocument, { limits }: CellPlan, profile: CellProfile): string[] {
+  if (scratch === null) return ['its size cannot be read'];
+  const { bytes, inodes, freeInodes } = scratch;
+  const within = (value: number, limit: number): boolean => value > 0 && value <= limit;
+  const bounded = profile.scratchInodes === 'limited';
+  return [
+    ...(within(bytes, limits.scratchBytes + 4096) ? [] : ['bytes are not limited']),
+    ...(!bounded || within(inodes, limits.scratchInodes + 1) ? [] : ['inodes are not limited']),
+    // The directory itself is one.
+    ...(!bounded || freeInodes === inodes - 1 ? [] : [`${inodes - freeInodes} inodes are in use`]),
+    ...(mounted[cellPaths.scratch] === 'empty directory' ? [] : ['it is not empty at the start']),
+  ];
+}
+
+/** Devices that must be there, with their numbers: what a kernel of its own has in place of one counts for it. */
+const wantedDevices = ({ ownKernel }: CellProfile): string[] =>
+  Object.entries(deviceNumbers).map(
+    ([path, number]) => ownKernel?.devices.find((device) => device.startsWith(`${path} `)) ?? `${path} ${number}`,
+  );
+
+/** Whether a mount is one that a cell is made of. By what is mounted: a path alone says nothing. */
+function isOfCell(mount: Mount, document: ProbeDocument, { masked, ownKernel }: CellProfile): boolean {
+  const { point, root, type } = mount;
+  if (point === '/') return true;
+  if (point === '/proc') return type === 'proc' && root === '/';
+  if (point === '/dev' || point === cellPaths.scratch) return isOwnTmpfs(mount);
+  if (ownKernel?.mountPoints.includes(point)) return true;
+  if (point in deviceNumbers && isDeviceNode(document, mount, point === '/dev/tty' ? '/dev/null' : point)) return true;
+  if (isPartOfProc(document, mount)) return true;
+  return (masked.includes(point) || point.startsWith('/proc/')) && isMasked(document, point);
+}
 
 /** Lines that could not be read are nothing that was found absent. */
 const readable = (what: string, lines: readonly string[] | null): string[] =>
@@ -170,6 +237,16 @@ const limitOf = (document: ProbeDocument, name: string): string[] =>
     .trim()
     .split(/\s+/)
     .slice(0, 2) ?? [];
+
+const rlimitViolations = ({ document, plan }: Seen): string[] => [
+  ...expectSame('core file size', limitOf(document, 'Max core file size'), ['0', '0']),
+  ...expectSame('message queues', limitOf(document, 'Max msgqueue size'), ['0', '0']),
+  ...expectSame('open files', limitOf(document, 'Max open files'), Array(2).fill(String(plan.limits.openFiles))),
+  ...(/^\d+ \d+$/.test(limitOf(document, 'Max cpu time').join(' ')) ? [] : ['processor time is not limited']),
+  ...(document.attempts['lower oom_score_adj'] === 'ok' || (document.oomScoreAdj ?? -1) < 0
+    ? ['it is not among the first to die when the host is short of memory']
+    : []),
+];
 
 export const conformanceChecks: readonly ConformanceCheck[] = [
   namespaceCheck('namespace-mount', 'mnt', 'mount-namespace'),
@@ -223,15 +300,11 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
           gid: profile.uid,
           egid: profile.uid,
         }),
-        ...(profile.userNamespace === 'own' && profile.ownKernel === undefined
-          ? [...mapViolations('uid_map', document.uidMap), ...mapViolations('gid_map', document.gidMap)]
-          : []),
-        ...(profile.userNamespace === 'remapped' && [document.uidMap, document.gidMap].some(mapsHostIds)
-          ? ['its ids are those of the host']
-          : []),
+        ...mapViolations(seen),
         // An engine may name the primary group once more.
         ...(document.status.Groups === String(profile.uid) ? [] : status(seen, 'Groups', '')),
         ...['rewrite uid_map', 'rewrite gid_map'].filter((name) => document.attempts[name] === 'ok'),
+        ...untold(seen, (name) => name.startsWith('rewrite ')),
       ];
     },
   },
@@ -284,6 +357,7 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
       ...succeeded(seen)
         .filter((name) => !allowedAttempts.has(name) && !name.startsWith('read '))
         .map((name) => `could ${name}`),
+      ...untold(seen, (name) => /^(create|write) /.test(name)),
     ],
   },
   {
@@ -294,13 +368,7 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
     violations: ({ document, profile }) => [
       ...(document.mounts === null ? ['the mounts cannot be read'] : []),
       ...reachableMounts(document)
-        .filter(
-          ({ point, flags }) =>
-            !mountPoints.includes(point) &&
-            !profile.ownKernel?.mountPoints.includes(point) &&
-            !(point.startsWith('/proc/') && flags.includes('ro')) &&
-            !(profile.masked.includes(point) && isMasked(document, point)),
-        )
+        .filter((mount) => !isOfCell(mount, document, profile))
         .map(({ point }) => `${point} is mounted`),
       ...(document.sys === null || document.sys.length === 0 ? [] : ['/sys is there']),
       ...walkedWhole(document),
@@ -315,12 +383,15 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
     violations: ({ document, profile }) => [
       ...lacking(mountsAt(document, '/dev'), profile.devOptions, '/dev'),
       // They are the host's own: on a mount that can be written a cell could set their times.
-      ...mountPoints
-        .filter((point) => point.startsWith('/dev/') && profile.ownKernel === undefined)
+      ...Object.keys(deviceNumbers)
+        .filter(() => profile.ownKernel === undefined)
         .flatMap((point) => lacking(mountsAt(document, point), ['ro'], point)),
+      ...wantedDevices(profile)
+        .filter((device) => !document.tree.devices.includes(device))
+        .map((device) => `there is no ${device}`),
       ...walkedWhole(document),
       ...document.tree.devices
-        .filter((device) => !devices.includes(device) && !profile.ownKernel?.devices.includes(device))
+        .filter((device) => !wantedDevices(profile).includes(device) && !profile.ownKernel?.devices.includes(device))
         .filter((device) => !profile.masked.some((point) => device === `${point} c 1:3`))
         .map((device) => `there is ${device}`),
       ...expectSame('controlling terminal', document.terminal, 0),
@@ -345,12 +416,17 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
           .filter((name) => subset || !maskedReads.has(name))
           .filter((name) => !isMasked(document, name.slice('read '.length)))
           .map((name) => `could ${name}`),
+        ...untold(seen, (name) => name.startsWith('read ')),
       ];
     },
   },
   {
     property: 'scratch-limited',
     claim: 'has a scratch directory that is limited in bytes and inodes and from which nothing can be executed',
+    claimOf: ({ scratchInodes }) =>
+      scratchInodes === 'limited'
+        ? undefined
+        : 'has a scratch directory that is limited in bytes and from which nothing can be executed',
     probe: 'probe-cell',
     weaken: 'executable-scratch',
     violations: ({ document, plan, profile }) => [
@@ -359,12 +435,7 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
         shown(profile, ['noexec', 'nosuid', 'nodev']),
         cellPaths.scratch,
       ),
-      ...(document.scratch === null || document.scratch.bytes > plan.limits.scratchBytes + 4096
-        ? ['bytes are not limited']
-        : []),
-      ...(document.scratch === null || document.scratch.inodes > plan.limits.scratchInodes + 1
-        ? ['inodes are not limited']
-        : []),
+      ...scratchViolations(document, plan, profile),
       ...[...allowedAttempts]
         .filter((name) => document.attempts[name] !== 'ok' && !profile.ownKernel?.refused.includes(name))
         .map((name) => `could not ${name}`),
@@ -375,15 +446,7 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
     claim: 'may write no core, queue no message and open only as many files as the plan says',
     probe: 'probe-cell',
     weaken: 'message-queues',
-    violations: ({ document, plan }) => [
-      ...expectSame('core file size', limitOf(document, 'Max core file size'), ['0', '0']),
-      ...expectSame('message queues', limitOf(document, 'Max msgqueue size'), ['0', '0']),
-      ...expectSame('open files', limitOf(document, 'Max open files'), Array(2).fill(String(plan.limits.openFiles))),
-      ...(/^\d+ \d+$/.test(limitOf(document, 'Max cpu time').join(' ')) ? [] : ['processor time is not limited']),
-      ...(document.attempts['lower oom_score_adj'] === 'ok' || (document.oomScoreAdj ?? -1) < 0
-        ? ['it is not among the first to die when the host is short of memory']
-        : []),
-    ],
+    violations: (seen) => [...rlimitViolations(seen), ...untold(seen, (name) => name.startsWith('lower '))],
   },
   {
     property: 'environment-fixed',
@@ -408,10 +471,14 @@ export const conformanceChecks: readonly ConformanceCheck[] = [
     claim: 'is born with its standard streams and the channel, and no file, directory or foreign socket',
     probe: 'probe-cell',
     weaken: 'open-descriptor',
-    violations: ({ document, profile }) =>
-      document.descriptors
+    violations: ({ document, profile }) => [
+      ...[0, 1, 2]
+        .filter((wanted) => !document.descriptors.some(({ fd }) => fd === wanted))
+        .map((fd) => `there is no fd ${fd}`),
+      ...document.descriptors
         .filter(({ fd, target }) => !(fd < channelFd ? standardStream(fd, profile) : ownDescriptor(fd)).test(target))
         .map(({ fd, target }) => `fd ${fd} is ${target}`),
+    ],
   },
 ];
 

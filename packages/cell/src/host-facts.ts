@@ -38,13 +38,19 @@ export function probedFacts(facts: CellFacts, results: readonly ConformanceResul
             : { state: 'degraded', detail: 'this kernel or runtime does not offer it' },
         ),
   );
-  const judged = results.map(({ property, claim, violations }) =>
+  const judged = results.map(({ property, claim, violations, unseen }) =>
     hostFact(
       property,
-      true,
-      violations.length === 0
-        ? inForce(claim)
-        : { state: 'missing', detail: violations.slice(0, 5).join('; '), hint: 'Do not run nodes on this host.' },
+      unseen === undefined || violations.length > 0,
+      violations.length === 0 && unseen !== undefined
+        ? {
+            state: 'degraded',
+            detail: `${claim} by the word of the engine: ${unseen}`,
+            hint: "Look as root, on the engine's host and in its pid namespace.",
+          }
+        : violations.length === 0
+          ? inForce(claim)
+          : { state: 'missing', detail: violations.slice(0, 5).join('; '), hint: 'Do not run nodes on this host.' },
     ),
   );
   return [...limits, ...judged, hostFact('probe-cell', true, inForce('booted, read and removed'))];

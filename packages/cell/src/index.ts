@@ -41,8 +41,9 @@ export {
   probedFacts,
   unprobedFacts,
 } from './host-facts.ts';
-export { watchHostNamespaces } from './host-namespaces.ts';
+export { type HostNamespaces, type NamespaceWatch, watchHostNamespaces } from './host-namespaces.ts';
 export { planBundleCell, planHash, planRunCell, planTestsCell, planTypesCell } from './plan.ts';
+export { attemptNames } from './probe-attempts.ts';
 export { probeCell } from './probe-cell.ts';
 export { maxProbeBytes, type ProbeReport, readProbeReport } from './probe-report.ts';
 export { type CellProfile, ownProfile } from './profile.ts';

@@ -10,6 +10,9 @@ import { sysprobeArch } from './sysprobe.ts';
 /** A probe runs for some 100 ms, in a user-space kernel for a few times that. */
 const probeDeadlineMs = 20_000;
 
+/** Often enough to see a process of the probe cell while it lives. */
+const watchIntervalMs = 20;
+
 const probePlan = (image: string, cellClass: CellClass): CellPlan => ({
   schema: 'glovebox.cell-plan/1',
   role: 'probe',
@@ -49,11 +52,20 @@ export async function probeCell(request: ProbeRequest): Promise<{ facts: CellFac
     });
   }
   const plan = probePlan(request.image, request.class);
-  const lasting = watchHostNamespaces();
-  const cell = await request.boot(plan, newCellId());
-  const output = await readOutput(cell);
-  const seen = { ...readProbeReport(output), plan, hostNamespaces: lasting(), profile: request.profileOf(cell) };
-  return { facts: cell.facts, results: judgeProbe(seen) };
+  const watch = watchHostNamespaces();
+  const looking = setInterval(watch.look, watchIntervalMs);
+  try {
+    const cell = await request.boot(plan, newCellId());
+    watch.look();
+    const report = readProbeReport(await readOutput(cell));
+    const hostNamespaces = watch.end(report.document.namespaces.pid);
+    return {
+      facts: cell.facts,
+      results: judgeProbe({ ...report, plan, hostNamespaces, profile: request.profileOf(cell) }),
+    };
+  } finally {
+    clearInterval(looking);
+  }
 }
 
 async function readOutput(cell: Cell): Promise<Buffer> {

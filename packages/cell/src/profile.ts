@@ -15,6 +15,13 @@ export interface CellProfile {
   userNamespace: 'own' | 'remapped' | 'none';
   /** Container uid and gid of the cell. */
   uid: number;
+  /**
+   * Whose word it is that a namespace is new where not all of the host can be seen. `ourselves`: what is not made new is
+   * inherited from us, and ours are always seen. `engine`: what it inherits from may be hidden, and only the engine says.
+   */
+  namespacesBy: 'ourselves' | 'engine';
+  /** Whether the number of files in scratch has a bound. Without one less is claimed, and the host has a fact about it. */
+  scratchInodes: 'limited' | 'unlimited';
   /** Options that the mounts on `/` and `/dev` must have. */
   rootOptions: readonly string[];
   devOptions: readonly string[];
@@ -41,6 +48,8 @@ export interface OwnKernel {
 /** Cells that a driver of ours makes whole, on a runtime that does what it is told. */
 export const ownProfile: CellProfile = {
   userNamespace: 'own',
+  namespacesBy: 'ourselves',
+  scratchInodes: 'limited',
   uid: cellUid,
   rootOptions: ['ro', 'nosuid', 'nodev'],
   devOptions: ['ro', 'nosuid', 'noexec'],

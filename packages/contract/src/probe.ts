@@ -29,6 +29,8 @@ export const probeDocumentSchema = z.strictObject({
   cgroup: lines,
   namespaces: z.record(z.string(), z.string().nullable()),
   mounts: lines,
+  /** What each mount point leads to: `empty directory`, `directory`, a device as `c 1:3`, `other`, or an error code. */
+  mounted: z.record(z.string(), z.string()),
   network: z.strictObject({
     devices: lines,
     routes: lines,

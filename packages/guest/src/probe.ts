@@ -130,6 +130,26 @@ function walk() {
   return found;
 }
 
+/** What a path leads to, as short as a judge can use it. */
+function kindOf(path: string): string {
+  const outcome = attempt(() => lstatSync(path));
+  if ('error' in outcome) return outcome.error;
+  const stat = outcome.value;
+  if (stat.isCharacterDevice()) return `c ${major(stat.rdev)}:${minor(stat.rdev)}`;
+  if (!stat.isDirectory()) return 'other';
+  const names = attempt(() => readdirSync(path));
+  if ('error' in names) return names.error;
+  return names.value.length === 0 ? 'empty directory' : 'directory';
+}
+
+/** By mount point, which mountinfo writes with three octal digits for what would break its lines. */
+function mounted(): Record<string, string> {
+  const points = (lines('/proc/self/mountinfo') ?? []).map((line) => line.split(' ')[4] ?? '');
+  const pathOf = (point: string): string =>
+    point.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+  return Object.fromEntries(points.map((point) => [point, kindOf(pathOf(point))]));
+}
+
 const major = (rdev: number): number => (rdev >>> 8) & 0xfff;
 const minor = (rdev: number): number => (rdev & 0xff) | ((rdev >>> 12) & 0xfff00);
 
@@ -238,6 +258,7 @@ const document = {
   cgroup: lines('/proc/self/cgroup'),
   namespaces: Object.fromEntries((list('/proc/self/ns') ?? []).map((name) => [name, link(`/proc/self/ns/${name}`)])),
   mounts: lines('/proc/self/mountinfo'),
+  mounted: mounted(),
   network: {
     devices: lines('/proc/self/net/dev'),
     routes: lines('/proc/self/net/route'),

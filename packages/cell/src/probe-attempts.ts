@@ -1,0 +1,57 @@
+/**
+ * What a probe cell must have tried, by the names in its document; see guest/src/probe.ts, which imports nothing. A name that
+ * is there and not here, or here and not there, is found by every probe of a real cell.
+ */
+export const attemptNames: readonly string[] = [
+  'create /probe',
+  'create /usr/bin/probe',
+  'create /etc/probe',
+  'create /glovebox/probe',
+  'create /dev/probe',
+  'create /proc/probe',
+  'create /sys/probe',
+  'create /tmp/probe',
+  'write /usr/bin/node',
+  'write /glovebox/harness.cjs',
+  'write /etc/passwd',
+  'write /proc/self/exe',
+  'write /proc/sys/kernel/core_pattern',
+  'write /proc/sys/kernel/domainname',
+  'write /proc/sys/vm/overcommit_memory',
+  'write /proc/sysrq-trigger',
+  'write /sys/fs/cgroup/memory/memory.limit_in_bytes',
+  'write /sys/fs/cgroup/cgroup.procs',
+  'write /sys/kernel/uevent_helper',
+  'write /dev/null',
+  'write /dev/tty',
+  'write /dev/mem',
+  'write /dev/kmsg',
+  'write /dev/ptmx',
+  'read /proc/kcore',
+  'read /proc/keys',
+  'read /proc/kallsyms',
+  'read /proc/kmsg',
+  'read /proc/modules',
+  'read /proc/cmdline',
+  'read /proc/timer_list',
+  'read /proc/sched_debug',
+  'read /proc/meminfo',
+  'read /proc/cpuinfo',
+  'read /proc/interrupts',
+  'read /proc/config.gz',
+  'read /proc/sys/kernel/random/boot_id',
+  'read /proc/1/root/etc/shadow',
+  'read /sys/class/net',
+  'read /dev/shm',
+  'read /dev/urandom',
+  'read /etc/shadow',
+  'read /var/run/docker.sock',
+  'read /run/containerd/containerd.sock',
+  'lower oom_score_adj',
+  'rewrite uid_map',
+  'rewrite gid_map',
+];
+
+/** The kernel's own answer. What Node.js refuses by itself (`ERR_ACCESS_DENIED`) has never reached the kernel. */
+export const isRefusal = (outcome: string | undefined): boolean =>
+  outcome !== undefined && /^E[A-Z0-9]+$/.test(outcome);
