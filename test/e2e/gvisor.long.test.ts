@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Engine, runTrial, type TrialResult, verifyRun } from '@glovebox/engine';
@@ -10,7 +10,7 @@ import { noteInstance } from '../support/instances.ts';
 import { type NodeSource, writeNode } from '../support/node-package.ts';
 import { actor, goodPackage, validateFiles } from '../support/validation.ts';
 
-describe.skipIf(!existsSync('/usr/bin/runsc'))('with class gvisor configured', () => {
+describe('with class gvisor configured', () => {
   const dir = mkdtempSync(join(tmpdir(), 'glovebox-gvisor-'));
   const dataDir = join(dir, 'data');
   let local: LocalEngine;

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cell, WitnessedCase } from '@glovebox/cell';
 import type { CellPlan } from '@glovebox/contract';
@@ -47,23 +49,14 @@ export const liveWitnesses: Record<LiveWitness, (boot: BootWitness) => Promise<s
     return cause === 'self' ? [] : [`it ended by ${cause}`];
   },
   'busy-loop': async (boot) => {
-    const cell = await boot({ cpu: 0.05 });
-    cell.run('say(1)');
-    await cell.heard();
-    await cell.dispatch({ cpu: 0.05, deadlineMs: 30_000 });
-    cell.run(`
-      const began = performance.now();
-      const before = process.cpuUsage();
-      const used = () => { const { user, system } = process.cpuUsage(before); return (user + system) / 1000; };
-      while (used() < 200 && performance.now() - began < 3000) ;
-      say(used());
-    `);
-    const usedMs = await cell.heard();
-    cell.kill('done');
-    await cell.ended;
-    if (typeof usedMs !== 'number') return ['it did not end its work'];
-    // A twentieth of a core gives 150 ms in that time, and one period's share ahead. On a busy host there is more to be had.
-    return usedMs < 200 ? [] : ['it had 200 ms of processor time within 3 s'];
+    for (let tries = 0; tries < 3; tries++) {
+      const { usedMs, free } = await useProcessor(boot);
+      if (typeof usedMs !== 'number') return ['it did not end its work'];
+      if (usedMs >= wantedMs) return [`it had ${wantedMs} ms of processor time within 3 s`];
+      // On a host that is so busy that we do not get that much either, a cell without a limit looks like one with it.
+      if (free) return [];
+    }
+    return ['the host is too busy to tell'];
   },
   'endless-loop': async (boot) => {
     const cell = await boot({});
@@ -78,3 +71,35 @@ export const liveWitnesses: Record<LiveWitness, (boot: BootWitness) => Promise<s
     return cause === 'deadline' ? [] : [`it lived on after its deadline, and ended by ${cause}`];
   },
 };
+
+const wantedMs = 200;
+
+/** A twentieth of a core gives 150 ms in three seconds, and one period's share ahead. */
+const spin = `
+  const began = performance.now();
+  const before = process.cpuUsage();
+  const used = () => { const { user, system } = process.cpuUsage(before); return (user + system) / 1000; };
+  while (used() < ${wantedMs} && performance.now() - began < 3000) ;
+`;
+
+/** Processor time in ms that a cell had, of what it wanted, and whether there was as much to be had without a limit. */
+async function useProcessor(boot: BootWitness): Promise<{ usedMs: unknown; free: boolean }> {
+  const cell = await boot({ cpu: 0.05 });
+  cell.run('say(1)');
+  await cell.heard();
+  await cell.dispatch({ cpu: 0.05, deadlineMs: 30_000 });
+  cell.run(`${spin} say(used());`);
+  const [usedMs, free] = await Promise.all([cell.heard(), useProcessorFreely()]);
+  cell.kill('done');
+  await cell.ended;
+  return { usedMs, free };
+}
+
+/** Whether a process without a limit got at the same time what a cell must not get. */
+async function useProcessorFreely(): Promise<boolean> {
+  const child = spawn(process.execPath, ['-e', `${spin} process.exit(used() < ${wantedMs} ? 1 : 0);`], {
+    stdio: 'ignore',
+  });
+  const [code] = await once(child, 'exit');
+  return code === 0;
+}

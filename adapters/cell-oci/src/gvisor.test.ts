@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import type { HostFact } from '@glovebox/cell';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { benchHarness, openCellBench, testImage } from '../../../test/support/cell-bench.ts';
@@ -17,7 +16,7 @@ afterAll(() => bench.remove());
 const lacking = (facts: readonly HostFact[]): HostFact[] =>
   facts.filter(({ required, state }) => required && state !== 'in-force');
 
-describe.skipIf(!existsSync('/usr/bin/runsc'))('a cell on a kernel in user space', () => {
+describe('a cell on a kernel in user space', () => {
   it('is from inside and from the host all that a cell of its class must be', async () => {
     const report = await bench.driver.inspect(testImage, 'gvisor');
     expect(lacking(report.facts)).toEqual([]);
