@@ -77,7 +77,7 @@ export function openCellBench(given: Partial<OciDriverOptions> = {}): CellBench 
   const runDirectory = join(home, 'run');
   const rootfs = makeCellRootfs(join(home, 'rootfs'), benchHarness());
   const instance = given.instance ?? newInstanceId();
-  noteInstance(instance);
+  noteInstance(instance, runDirectory);
   const open = (options: Partial<OciDriverOptions> = {}): CellDriver =>
     createOciDriver({ instance, runDirectory, rootfsOf: () => rootfs, ...given, ...options });
   const driver = open();

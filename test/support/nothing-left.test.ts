@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { formatOwnedName, readOwnMark } from '@glovebox/cell/host';
 import { newCellId, newInstanceId } from '@glovebox/contract';
@@ -22,7 +22,7 @@ afterAll(() => {
 });
 
 /** A real run of vitest with one test, which passes, and which makes the instance. */
-function runNoting(instance: string) {
+function runNoting(instance: string, more = '') {
   const config = {
     root: dir,
     test: { include: ['*.check.js'], exclude: [], globalSetup: [join(import.meta.dirname, 'nothing-left.ts')] },
@@ -32,7 +32,7 @@ function runNoting(instance: string) {
     join(dir, 'a.check.js'),
     `import { it } from 'vitest';
      import { noteInstance } from ${JSON.stringify(join(import.meta.dirname, 'instances.ts'))};
-     it('passes', () => noteInstance(${JSON.stringify(instance)}));`,
+     it('passes', () => { noteInstance(${JSON.stringify(instance)}, ${JSON.stringify(join(dir, 'run'))}); ${more} });`,
   );
   const vitest = join(root, 'node_modules/vitest/vitest.mjs');
   const { status, stdout, stderr } = spawnSync(
@@ -49,6 +49,25 @@ it('a run of tests fails for what an instance of its own has left, though every 
   expect(said).toContain('1 passed');
   expect(said).toContain(`claims: 16004 ${name}`);
   expect(status).not.toBe(0);
+});
+
+it('a run of tests fails for the directory of a cell, and for a namespace that a process of a test holds', () => {
+  const folder = join(dir, 'run/cells/made-up');
+  const pidFile = join(dir, 'pid');
+  mkdirSync(folder, { recursive: true });
+  try {
+    const hold = `const child = process.getBuiltinModule('node:child_process').spawn('unshare', ['--uts', 'sleep', '60'], { detached: true, stdio: 'ignore' });
+      process.getBuiltinModule('node:fs').writeFileSync(${JSON.stringify(pidFile)}, String(child.pid)); child.unref();`;
+    const { status, said } = runNoting(newInstanceId(), hold);
+    expect(said).toContain('1 passed');
+    expect(said).toContain('directories: made-up');
+    expect(said).toMatch(new RegExp(`namespaces: uts:\\S+ of ${readFileSync(pidFile, 'utf8')} sleep`));
+    expect(said).not.toMatch(/namespaces: (mnt|pid|net)/);
+    expect(status).not.toBe(0);
+  } finally {
+    process.kill(Number(readFileSync(pidFile, 'utf8')), 'SIGKILL');
+    rmSync(folder, { recursive: true });
+  }
 });
 
 it('a run of tests passes beside what an instance of another has left', () => {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 /** Whose things are counted. Without an instance: everything on this host, which other tests must then leave alone. */
 export interface ResidueScope {
   instance?: string | readonly string[];
-  /** Its `cells` directory is counted too, and launchers are told apart by it. */
+  /** Its `cells` directory is counted too, and launchers are told apart by it. Without it no directory is counted. */
   runDirectory?: string;
   claimsDirectory?: string;
 }
@@ -53,13 +53,16 @@ export function readResidue(scope: ResidueScope): Residue {
       .flatMap((line) => line.split(' ')[4] ?? [])
       .sort(),
     namespaces: [...new Set((scope.instance === undefined ? pids : ours).flatMap(namespacesOf))].sort(),
-    directories: attempt(() => readdirSync(join(scope.runDirectory ?? '', 'cells')), []).sort(),
+    directories: listCellDirectories(scope.runDirectory),
     claims: attempt(() => readdirSync(claimsDirectory), [])
       .map((name) => `${name} ${attempt(() => readdirSync(join(claimsDirectory, name)).join(), '?')}`)
       .filter(matches)
       .sort(),
   };
 }
+
+export const listCellDirectories = (runDirectory: string | undefined): string[] =>
+  runDirectory === undefined ? [] : attempt(() => readdirSync(join(runDirectory, 'cells')), []).sort();
 
 /** What is there after and was not before, a line each. */
 export function differences(before: Residue, after: Residue): string[] {
