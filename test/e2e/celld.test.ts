@@ -21,8 +21,8 @@ afterAll(async () => {
     const left = leftovers(there.dataDir);
     expect(await there.engine.driver.gauges()).toMatchObject({ cells: 0, processes: 0, cgroups: 0, uidClaims: 0 });
     expect(left).toEqual([]);
-    expect(await celld.end('SIGTERM')).toBe(0);
   } finally {
+    expect(await celld.end('SIGTERM')).toBe(0);
     await here.close();
     await there.close();
   }

@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process';
 import { GloveboxError } from '@glovebox/contract';
 import { expect, it } from 'vitest';
+import { celldBin } from '../../../test/support/celld.ts';
 import { help, readSettings } from './settings.ts';
 
 const needed = ['--socket', '/run/x/celld.sock', '--run-dir', '/var/lib/x', '--images', '/var/lib/images'];
@@ -60,4 +62,12 @@ it.each([
 
 it('refuses to start without a place for socket, bundles and images', () => {
   for (let i = 0; i < needed.length; i += 2) expect(codeOf(needed.toSpliced(i, 2))).toBe('USAGE');
+});
+
+it('refuses to start where it may not open as many files as its cells take', () => {
+  const start = (most: number) =>
+    spawnSync('sh', ['-c', `ulimit -n ${most}; exec "$0" "$@"`, celldBin, ...needed], { encoding: 'utf8' });
+  expect(start(900)).toMatchObject({ status: 2, stderr: expect.stringMatching(/USAGE.*--max-cells 64/) });
+  // What is wrong next is that the places are not there.
+  expect(start(2000).stderr).toContain('PLACE_UNSAFE');
 });
