@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { Duplex, Readable, type Writable } from 'node:stream';
 import { builderStreams, joinStreams } from '@glovebox/cell';
-import type { CellRole } from '@glovebox/contract';
+import { type CellRole, GloveboxError } from '@glovebox/contract';
 import type { EngineApi } from './engine-api.ts';
 import type { EngineKind } from './engine-kind.ts';
 import { FrameReader, type frameStreams } from './frames.ts';
@@ -39,7 +39,7 @@ export interface CellStreams {
 }
 
 export interface StreamEvents {
-  /** A connection failed. */
+  /** A connection failed, or ended where it cannot have been at its end. Of a cell that was killed that means nothing. */
   onBroken(thrown: unknown): void;
   /** An output ended. That is no failure: a cell may close it. As a rule it is dying, and its cgroups are there for a moment. */
   onEnd(): void;
@@ -72,21 +72,32 @@ export function streamsOf(
 /** What is lost of a connection ends its stream: a broken one is told by how the cell ends, and not by an error of each stream. */
 function framesOf(socket: Socket, stream: keyof typeof frameStreams, { onBroken, onEnd }: StreamEvents): FrameReader {
   const reader = new FrameReader(stream);
-  socket.on('error', (thrown) => {
+  const fail = (thrown: unknown): void => {
     onBroken(thrown);
     reader.end();
-  });
+  };
+  socket.on('error', fail);
   socket.on('end', onEnd);
   socket.on('close', () => reader.end());
+  reader.on('finish', () => {
+    if (reader.isWithinFrame) onBroken(brokenOff('it ended within a frame'));
+  });
   reader.on('error', (thrown) => {
     onBroken(thrown);
     socket.destroy();
   });
   // What nobody takes any more is let go, so that the container does not wait for it.
   reader.on('close', () => socket.resume());
-  socket.pipe(reader);
+  // One that failed while the container was being started has told it already, and to nobody.
+  if (socket.destroyed) fail(socket.errored ?? brokenOff('it was closed before the cell ran'));
+  else socket.pipe(reader);
   return reader;
 }
+
+const brokenOff = (why: string): GloveboxError =>
+  new GloveboxError('ENGINE_UNREACHABLE', {
+    message: `The container engine broke off a connection to a cell: ${why}.`,
+  });
 
 function nothing(): Readable {
   const empty = new Readable({ read: () => undefined });
@@ -97,6 +108,7 @@ function nothing(): Readable {
 /** No channel at all: it ends when the cell does. */
 function endedWith(socket: Socket): Duplex {
   const channel = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() });
-  socket.on('close', () => channel.push(null));
+  if (socket.destroyed) channel.push(null);
+  else socket.on('close', () => channel.push(null));
   return channel;
 }

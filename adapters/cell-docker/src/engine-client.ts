@@ -35,7 +35,10 @@ export interface EngineClient {
   readonly address: string;
   /** @throws GloveboxError `ENGINE_UNREACHABLE`: no connection, broken off, no answer in time. `ENGINE_REFUSED`: any other answer. */
   call(request: EngineRequest): Promise<EngineAnswer>;
-  /** The raw connection that an engine makes of a request to attach. Throws like `call`. */
+  /**
+   * The raw connection that an engine makes of a request to attach. It may have failed by the time that anybody listens to it:
+   * then it is destroyed, and says so. Throws like `call`.
+   */
   hijack(path: string, query: Readonly<Record<string, string>>, deadlineMs: number): Promise<Socket>;
 }
 
@@ -59,7 +62,7 @@ export function createEngineClient(
   const open = requestsTo(address);
   const where = addressText(address);
   const tell = (thrown: unknown): never => {
-    if (GloveboxError.is(thrown, 'ENGINE_UNREACHABLE')) onLost?.();
+    if (GloveboxError.is(thrown, 'ENGINE_UNREACHABLE') && !isOurDoing(thrown)) onLost?.();
     throw thrown;
   };
 
@@ -101,6 +104,9 @@ export function createEngineClient(
         });
         const settle = bound(outgoing, request, where, reject);
         outgoing.on('upgrade', (response, socket, head) => {
+          // Nobody else listens until the streams are made of it: a reset before that would end this process. The socket
+          // keeps its error, and whoever takes it looks for that.
+          socket.on('error', () => undefined);
           if (head.length > 0) socket.unshift(head);
           settle(() => {
             if (response.statusCode === 101) return resolve(socket as Socket);
@@ -161,12 +167,15 @@ function bound(
       reject(isConnected || error.code !== 'ENGINE_UNREACHABLE' ? error : neverAsked(error));
       outgoing.destroy();
     });
-  const abort = (): void => fail(unreachable(where, 'the call was given up'));
+  const abort = (): void => fail(unreachable(where, 'the call was given up', undefined, ourDoing));
   const breakOff = (): void => fail(unreachable(where, 'the connection broke off'));
   const timer =
     deadlineMs === null
       ? undefined
-      : setTimeout(() => fail(unreachable(where, `no answer within ${deadlineMs} ms`)), deadlineMs);
+      : setTimeout(
+          () => fail(unreachable(where, `no answer within ${deadlineMs} ms`, undefined, ourDoing)),
+          deadlineMs,
+        );
   outgoing.on('error', fail);
   // Once there is an answer, how that ends is what counts.
   outgoing.on('response', () => outgoing.removeListener('close', breakOff));
@@ -200,11 +209,23 @@ const tooLong = (maxBytes: number): GloveboxError =>
     message: `The answer of the container engine is longer than ${maxBytes} bytes.`,
   });
 
-const unreachable = (where: string, why: string, cause?: unknown): GloveboxError =>
+const unreachable = (
+  where: string,
+  why: string,
+  cause?: unknown,
+  details: Readonly<Record<string, boolean>> = {},
+): GloveboxError =>
   new GloveboxError('ENGINE_UNREACHABLE', {
     message: `The container engine at ${where} cannot be reached: ${why}.`,
     cause,
+    details,
   });
+
+/** Of a call that we ended: the engine may be there as before. */
+const ourDoing = { ended: true };
+
+const isOurDoing = ({ details }: GloveboxError): boolean =>
+  (details as { ended?: boolean } | undefined)?.ended === true;
 
 const neverAsked = ({ message, cause }: GloveboxError): GloveboxError =>
   new GloveboxError('ENGINE_UNREACHABLE', { message, cause, details: { asked: false } });

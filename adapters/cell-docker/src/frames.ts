@@ -22,6 +22,11 @@ export class FrameReader extends Transform {
     this.#stream = frameStreams[stream];
   }
 
+  /** Whether what came so far ends in the middle of a frame. */
+  get isWithinFrame(): boolean {
+    return this.#headerFilled > 0 || this.#payloadLeft > 0;
+  }
+
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     done(this.#take(chunk) ? null : misframed());
   }
