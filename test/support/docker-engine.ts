@@ -6,6 +6,8 @@ import { engineName, type RunningEngine, startEngine } from './engine-process.ts
 export interface DockerEngineOptions {
   /** What runs a container that names no runtime. */
   runtime?: 'runc' | 'crun';
+  /** More runtimes, by their names: paths of programs. */
+  runtimes?: Readonly<Record<string, string>>;
   /** Containers run in a user namespace: their uid 0 is `remappedRootUid` of the host. */
   usernsRemap?: true;
   /** Containers stay alive while the engine is away. */
@@ -70,10 +72,11 @@ function configuration(home: string, options: DockerEngineOptions): object {
     'live-restore': options.liveRestore ?? false,
     'default-runtime': options.runtime ?? 'runc',
     runtimes: Object.fromEntries(
-      ['crun', 'runsc'].flatMap((name) => {
-        const path = `/usr/bin/${name}`;
-        return existsSync(path) ? [[name, { path }]] : [];
-      }),
+      ['crun', 'runsc']
+        .map((name): [string, string] => [name, `/usr/bin/${name}`])
+        .filter(([, path]) => existsSync(path))
+        .concat(Object.entries(options.runtimes ?? {}))
+        .map(([name, path]) => [name, { path }]),
     ),
     ...(options.usernsRemap && { 'userns-remap': remapUser }),
   };

@@ -152,9 +152,10 @@ async function prepare(
   body: CreateBody,
   uid: number,
 ): Promise<Attached> {
-  const [attached, told] = await Promise.allSettled([
+  const [attached, told, sharing] = await Promise.allSettled([
     attachTo(api, facts.kind, container, plan.role),
     api.inspect(container),
+    api.list(`${uidLabel}=${uid}`),
   ]);
   try {
     if (told.status === 'rejected') throw told.reason;

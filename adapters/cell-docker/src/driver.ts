@@ -1,7 +1,7 @@
 import { type Cell, type CellDriver, checkPlan, idInUse } from '@glovebox/cell';
 import { type OwnedName, openUidClaims, readOwnMark } from '@glovebox/cell/host';
 import type { CellId, CellPlan } from '@glovebox/contract';
-import { type BootContext, bootCell } from './boot.ts';
+import { type BootContext, bootCell, isSameEngine } from './boot.ts';
 import { createEngineApi } from './engine-api.ts';
 import { createEngineClient } from './engine-client.ts';
 import type { EngineFacts } from './engine-facts.ts';
@@ -42,6 +42,7 @@ export function createDockerDriver(given: DockerDriverOptions): CellDriver {
     facts,
     mark,
     claims,
+    keeper: async () => (await engine.read()).keeper,
     onLost: (id) => lost.add(id),
   });
   const engine = createTestedEngine(options, api, contextFor);
@@ -67,15 +68,20 @@ export function createDockerDriver(given: DockerDriverOptions): CellDriver {
 
     async sweep() {
       const facts = await engine.read();
-      return sweepEngine({
+      const report = await sweepEngine({
         api,
         claims,
         mark,
         keeper: facts.keeper,
+        isSame: () => isSameEngine(contextFor(facts)),
         giveUpMs: options.giveUpMs,
         isOwn,
         isLost: ({ cell }) => lost.has(cell),
       });
+      // A cell that may be there has its claim.
+      const claimed = new Set(claims.list().map(({ kept }) => kept?.name.cell));
+      for (const cell of lost) if (!claimed.has(cell)) lost.delete(cell);
+      return report;
     },
 
     gauges: () => readGauges({ api, claims, instance: options.instance }),

@@ -32,6 +32,7 @@ export interface EngineApi {
   readonly address: string;
   /** It could not be reached: what comes back may speak otherwise. */
   forget(): void;
+  /** Asked anew; all other calls are made in the words that go with the last answer. */
   version(): Promise<EngineVersion>;
   info(): Promise<EngineInfo>;
   /** @returns the id by which the engine knows an image of that id, or undefined. */
@@ -47,8 +48,12 @@ export interface EngineApi {
   whenStopped(id: string, signal: AbortSignal): Promise<void>;
   /** SIGKILL. A container that does not run, or is not there, is no error. */
   kill(id: string): Promise<void>;
-  /** With what it wrote, whether it runs or not. One that is not there is no error. `name`: what it was created as. */
-  remove(id: string, name: string): Promise<void>;
+  /**
+   * With what it wrote, whether it runs or not. One that is not there is no error. `name`: what it was created as.
+   *
+   * @returns whether the engine had it, and has removed it.
+   */
+  remove(id: string, name: string): Promise<boolean>;
   /** Processor time anew; the other limits must be those that it has: crun takes one that is not told for none. */
   setLimits(id: string, limits: ContainerLimits): Promise<void>;
   /** One look at what it uses. Empty of a container that does not run. */
@@ -76,11 +81,13 @@ export function createEngineApi(client: EngineClient, deadlines: ApiDeadlines, r
 
   /** Asked once; a failure is not remembered. */
   const words = (): Promise<Spoken> => {
-    spoken ??= negotiate(client, deadlines.callMs).catch((thrown: unknown) => {
-      spoken = undefined;
+    if (spoken !== undefined) return spoken;
+    const asked = negotiate(client, deadlines.callMs).catch((thrown: unknown) => {
+      if (spoken === asked) spoken = undefined;
       throw thrown;
     });
-    return spoken;
+    spoken = asked;
+    return asked;
   };
   const apiPrefix = async (): Promise<string> => (await words()).prefix;
   const isPodman = async (): Promise<boolean> => (await words()).kind === 'podman';
@@ -107,7 +114,10 @@ export function createEngineApi(client: EngineClient, deadlines: ApiDeadlines, r
       spoken = undefined;
     },
 
-    version: async () => read(versionSchema, await ask('GET', '/version', [200])),
+    async version() {
+      spoken = undefined;
+      return (await words()).version;
+    },
     info: async () => read(infoSchema, await ask('GET', '/info', [200])),
 
     async findImage(digest) {
@@ -168,8 +178,9 @@ export function createEngineApi(client: EngineClient, deadlines: ApiDeadlines, r
       void (await ask('POST', `/containers/${id}/kill`, [204, 404, 409], { query: { signal: 'SIGKILL' } })),
     async remove(id, name) {
       // 409: it is being removed already. Whoever removes looks again.
-      await ask('DELETE', `/containers/${id}`, [204, 404, 409], { query: { force: '1', v: '1' } });
+      const { status } = await ask('DELETE', `/containers/${id}`, [204, 404, 409], { query: { force: '1', v: '1' } });
       if (await isPodman()) await podman.removeScratch(name);
+      return status === 204;
     },
 
     async setLimits(id, limits) {
@@ -222,6 +233,7 @@ function tellingWhy(archive: AsyncIterable<Uint8Array>): {
 interface Spoken {
   prefix: string;
   kind: EngineKind;
+  version: EngineVersion;
 }
 
 async function negotiate(client: EngineClient, deadlineMs: number): Promise<Spoken> {
@@ -249,7 +261,7 @@ async function negotiate(client: EngineClient, deadlineMs: number): Promise<Spok
     });
   }
   const prefix = `/v${isOlder(version.ApiVersion, newestApiVersion) ? version.ApiVersion : newestApiVersion}`;
-  return { prefix, kind };
+  return { prefix, kind, version };
 }
 
 export function isOlder(version: string, than: string): boolean {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { pipeline, type Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { GloveboxError } from '@glovebox/contract';
-import { addressText, type EngineAddress, requestsTo } from './engine-address.ts';
+import { addressText, type EngineAddress, handshakeFailure, requestsTo } from './engine-address.ts';
 
 export interface EngineRequest {
   method: 'GET' | 'POST' | 'DELETE';
@@ -245,7 +245,7 @@ function clientError(thrown: unknown, where: string): GloveboxError {
       cause: thrown,
     });
   }
-  return unreachable(where, oneLine(message), thrown);
+  return unreachable(where, handshakeFailure(code) ?? oneLine(message), thrown);
 }
 
 /** The engine's own words, as far as they can be shown to a person. */

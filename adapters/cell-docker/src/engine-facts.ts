@@ -29,7 +29,9 @@ export interface EngineFacts {
 
 /** @throws GloveboxError `ENGINE_UNREACHABLE`, `ENGINE_REFUSED`, `HOST_UNSUPPORTED`. */
 export async function readEngineFacts(api: EngineApi, chosenRuntime: string | undefined): Promise<EngineFacts> {
-  const [version, info] = await Promise.all([api.version(), api.info()]);
+  // Not at once: the version decides in which words the rest is asked.
+  const version = await api.version();
+  const info = await api.info();
   const kind = engineKindOf(version.Components ?? []);
   // Podman makes an id up for each answer; where it keeps its containers is what makes it the same.
   const identity = kind === 'podman' ? `${info.Name} ${info.DockerRootDir}` : info.ID;
@@ -53,17 +55,17 @@ export async function readEngineFacts(api: EngineApi, chosenRuntime: string | un
     programs: judgePrograms(version, program),
     limitsFiles: cellClass !== 'gvisor',
     remapsIds: (info.SecurityOptions ?? []).some((option) => option.split(',').includes('name=userns')),
-    fingerprint: JSON.stringify([
-      identity,
-      version.Version,
-      version.Components ?? [],
-      runtime,
-      known[runtime],
-      info.SecurityOptions,
-    ]),
-    keeper: `${kind}-${createHash('sha256').update(identity).digest('hex').slice(0, 16)}`,
+    fingerprint: hashOf(
+      JSON.stringify([
+        ...[identity, version.Version, version.Components ?? [], runtime, known[runtime], info.SecurityOptions],
+        ...[info.CgroupDriver, info.CgroupVersion, info.KernelVersion, info.Architecture],
+      ]),
+    ),
+    keeper: `${kind}-${hashOf(identity).slice(0, 16)}`,
   };
 }
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** As the kernel names them. */
 function archOf(architecture: string): SyscallArch {

@@ -40,7 +40,7 @@ export const infoSchema = z.object({
   OSType: z.string().max(50),
   Architecture: z.string().max(50),
   KernelVersion: z.string().max(200),
-  Runtimes: z.record(z.string(), z.object({ path: z.string().max(1000).optional() })).nullish(),
+  Runtimes: z.record(z.string(), z.looseObject({ path: z.string().max(1000).optional() })).nullish(),
   DefaultRuntime: z.string().max(200),
   SecurityOptions: z.array(z.string().max(500)).max(50).nullish(),
 });

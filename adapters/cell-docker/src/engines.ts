@@ -4,6 +4,7 @@ import { type BootContext, risksTaken } from './boot.ts';
 import type { EngineApi } from './engine-api.ts';
 import { type EngineFacts, readEngineFacts } from './engine-facts.ts';
 import type { ResolvedOptions } from './options.ts';
+import { identifyRuntime } from './runtime-identity.ts';
 import { testEngine } from './self-test.ts';
 
 /**
@@ -14,7 +15,7 @@ export interface TestedEngine {
   read(): Promise<EngineFacts>;
   /**
    * Refuse a plan that this engine cannot run as it says, and an engine that does not do what it is told. The latter is
-   * shown by a live cell of the plan's image, once for each engine, version and runtime.
+   * shown by a live cell of the plan's image: once for each engine, version and runtime, and anew when the engine has been away.
    *
    * @throws GloveboxError `CLASS_UNAVAILABLE`, `USERNS_UNAVAILABLE`, `ENGINE_REFUSED`, `ENGINE_UNREACHABLE`, what a boot throws.
    */
@@ -26,25 +27,30 @@ export interface TestedEngine {
 /** How long an engine is taken for what it said that it is. Podman takes seconds to say it. */
 const factsMs = 2_000;
 
+/** How long what a live cell showed of it counts, however little seems to have changed since. */
+const testMs = 10 * 60_000;
+
 export function createTestedEngine(
   options: ResolvedOptions,
   api: EngineApi,
   contextFor: (facts: EngineFacts) => BootContext,
 ): TestedEngine {
-  /** By fingerprint. A failure is not remembered: it may be mended by then. */
-  const tests = new Map<string, Promise<void>>();
+  /** The last one. A failure is not remembered: it may be mended by then. */
+  let tested: { subject: string; result: Promise<void>; startedMs: number } | undefined;
 
   const test = (facts: EngineFacts, image: string): Promise<void> => {
-    const running = tests.get(facts.fingerprint);
-    if (running !== undefined) return running;
-    const started = testEngine(contextFor(facts), image).catch((thrown: unknown) => {
-      tests.delete(facts.fingerprint);
+    const subject = isLocal ? `${facts.fingerprint} ${identifyRuntime(facts)}` : facts.fingerprint;
+    if (tested?.subject === subject && performance.now() - tested.startedMs < testMs) return tested.result;
+    const result = testEngine(contextFor(facts), image).catch((thrown: unknown) => {
+      if (tested === started) tested = undefined;
       throw thrown;
     });
-    tests.set(facts.fingerprint, started);
-    return started;
+    const started = { subject, result, startedMs: performance.now() };
+    tested = started;
+    return result;
   };
 
+  const isLocal = 'socketPath' in options.engine;
   /** `untilMs`: while the answer is awaited there is no end of it. */
   let said: { facts: Promise<EngineFacts>; untilMs: number } | undefined;
 
@@ -68,6 +74,7 @@ export function createTestedEngine(
     read,
     forget() {
       said = undefined;
+      tested = undefined;
     },
     async admit(plan) {
       const facts = await lately();

@@ -101,6 +101,27 @@ describe('an engine that says of itself that it cannot limit cells is refused, a
 });
 
 describe('an engine that answers and does nothing', () => {
+  it('is found out where it sets no share of processor time, and the cell dies', async () => {
+    const { boot } = await behind({
+      instead: ({ path }) => (path.endsWith('/update') ? { status: 200, json: { Warnings: null } } : undefined),
+    });
+    const cell = await boot();
+    await expect(cell.dispatch({ cpu: 0.5, deadlineMs: 5_000 })).rejects.toMatchObject({ code: 'CGROUP_UNAVAILABLE' });
+    expect(await cell.ended).toMatchObject({ cause: 'violation' });
+  });
+
+  it('is not believed that a cell stopped which runs', async () => {
+    let lying = false;
+    const { boot } = await behind({
+      instead: ({ path }) => (lying && path.endsWith('/wait') ? { status: 200, json: { StatusCode: 0 } } : undefined),
+    });
+    const peer = await boot();
+    lying = true;
+    const cell = await boot();
+    expect(await cell.ended).toMatchObject({ cause: 'violation', error: { code: 'ENGINE_REFUSED' } });
+    expect(await Promise.race([peer.ended.then(() => 'ended'), Promise.resolve('lives')])).toBe('lives');
+  });
+
   it('is refused where it makes no container', async () => {
     const { boot } = await behind({
       instead: ({ path }) =>

@@ -2,6 +2,7 @@ import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cell, CellEnd, CellFacts } from '@glovebox/cell';
 import { type CellId, type CellPlan, GloveboxError, toErrorData } from '@glovebox/contract';
+import { anotherEngine } from './another-engine.ts';
 import type { CellStreams, StreamEvents } from './cell-streams.ts';
 import type { CellUse, UseWatch } from './cell-use.ts';
 import { containerLimits, initialCpu } from './create-body.ts';
@@ -26,6 +27,8 @@ export interface RunningCellParts {
   dismantle(): Promise<GloveboxError | undefined>;
   /** Called when it could not be confirmed dead: nothing of it is touched but by a later sweep. */
   onLost(): void;
+  /** Whether the engine that answers is the one that has the container. */
+  isSameEngine(): Promise<boolean>;
   /** How long it is sought to be confirmed dead. */
   giveUpMs: number;
   ignoreDeadline: boolean;
@@ -75,33 +78,38 @@ export function superviseCell(parts: RunningCellParts): Cell {
   const lifetime = setTimeout(() => end('lifetime'), parts.ignoreDeadline ? 2 ** 31 - 1 : plan.limits.lifetimeMs);
   const streams = parts.open({ onBroken: breakOff, onEnd: parts.use.look });
 
-  const ended = whenDead({ api, container, signal: waiting.signal, onBroken: breakOff, giveUpMs: parts.giveUpMs }).then(
-    async (death): Promise<CellEnd> => {
-      const deadMs = performance.now();
-      const ending = life.kind === 'ending' ? life : undefined;
-      life = ending ?? { kind: 'ending', cause: 'self', sinceMs: deadMs };
-      for (const timer of [lifetime, deadline, patience, lastWords]) clearTimeout(timer);
-      const failed = ending === undefined && death.kind === 'stopped' && death.container.State.ExitCode !== 0;
-      const counted = parts.use.final(failed ? 'failed' : 'ended');
-      if (death.kind === 'lost') parts.onLost();
-      const left = death.kind === 'lost' ? death.error : await parts.dismantle();
-      const use = await counted;
-      const why = explain(ending?.cause, death, use);
-      const error = left ?? broken ?? why.error;
-      // Of one that never ran there is nothing to read, and an engine may never say so.
-      if (death.kind === 'lost' || why.cause === 'boot-failed') parts.close();
-      else setTimeout(parts.close, leftoverMs).unref();
-      return {
-        cause: why.cause,
-        exit: why.exit,
-        pidsLimitHit: use.pidsLimitHit,
-        peakMemoryBytes: use.peakMemoryBytes,
-        peakPids: use.peakPids,
-        teardownMs: performance.now() - (ending?.sinceMs ?? deadMs),
-        ...(error === undefined ? {} : { error: error.toData() }),
-      };
-    },
-  );
+  const ended = whenDead({
+    api,
+    container,
+    signal: waiting.signal,
+    onBroken: breakOff,
+    isSameEngine: parts.isSameEngine,
+    giveUpMs: parts.giveUpMs,
+  }).then(async (death): Promise<CellEnd> => {
+    const deadMs = performance.now();
+    const ending = life.kind === 'ending' ? life : undefined;
+    life = ending ?? { kind: 'ending', cause: 'self', sinceMs: deadMs };
+    for (const timer of [lifetime, deadline, patience, lastWords]) clearTimeout(timer);
+    const failed = ending === undefined && death.kind === 'stopped' && death.container.State.ExitCode !== 0;
+    const counted = parts.use.final(failed ? 'failed' : 'ended');
+    if (death.kind === 'lost') parts.onLost();
+    const left = death.kind === 'lost' ? death.error : await parts.dismantle();
+    const use = await counted;
+    const why = explain(ending?.cause, death, use);
+    const error = left ?? broken ?? why.error;
+    // Of one that never ran there is nothing to read, and an engine may never say so.
+    if (death.kind === 'lost' || why.cause === 'boot-failed') parts.close();
+    else setTimeout(parts.close, leftoverMs).unref();
+    return {
+      cause: why.cause,
+      exit: why.exit,
+      pidsLimitHit: use.pidsLimitHit,
+      peakMemoryBytes: use.peakMemoryBytes,
+      peakPids: use.peakPids,
+      teardownMs: performance.now() - (ending?.sinceMs ?? deadMs),
+      ...(error === undefined ? {} : { error: error.toData() }),
+    };
+  });
 
   return {
     id: parts.id,
@@ -120,6 +128,7 @@ export function superviseCell(parts: RunningCellParts): Cell {
       if (cpu === initialCpu(plan)) return;
       try {
         await api.setLimits(container, containerLimits(plan, cpu));
+        requireCpu(cpu, await api.inspect(container));
       } catch (thrown) {
         // It ended meanwhile: then there is nothing to limit.
         if (hasEnded()) return;
@@ -151,6 +160,7 @@ interface DeathWatch {
   /** Given up waiting for the engine to say it by itself. */
   signal: AbortSignal;
   onBroken(thrown: unknown): void;
+  isSameEngine(): Promise<boolean>;
   giveUpMs: number;
 }
 
@@ -160,8 +170,10 @@ interface DeathWatch {
  */
 async function whenDead(watch: DeathWatch): Promise<Death> {
   const { api, container, giveUpMs } = watch;
+  let isSaid = false;
   try {
     await api.whenStopped(container, watch.signal);
+    isSaid = true;
   } catch (thrown) {
     watch.onBroken(thrown);
   }
@@ -170,8 +182,13 @@ async function whenDead(watch: DeathWatch): Promise<Death> {
   for (let pauseMs = 5; performance.now() - started < giveUpMs; pauseMs = Math.min(500, pauseMs * 2)) {
     try {
       const found = await api.inspect(container);
-      if (found === undefined) return { kind: 'gone' };
+      if (found === undefined) {
+        if (await watch.isSameEngine()) return { kind: 'gone' };
+        throw anotherEngine();
+      }
       if (!found.State.Running) return { kind: 'stopped', container: found };
+      if (isSaid) watch.onBroken(restarted());
+      isSaid = false;
       await api.kill(container);
     } catch (thrown) {
       last = thrown;
@@ -188,6 +205,11 @@ async function whenDead(watch: DeathWatch): Promise<Death> {
     }),
   };
 }
+
+const restarted = (): GloveboxError =>
+  new GloveboxError('ENGINE_REFUSED', {
+    message: 'The engine said that a cell had stopped, and it runs: somebody else started it again.',
+  });
 
 const engineLost = (thrown: unknown): GloveboxError =>
   GloveboxError.is(thrown)
@@ -206,7 +228,8 @@ interface Explanation {
 function explain(cause: CellEnd['cause'] | undefined, death: Death, use: CellUse): Explanation {
   if (death.kind !== 'stopped') {
     const error = new GloveboxError('CELL_LOST', { message: 'Somebody else removed the container of a cell.' });
-    return { cause: cause ?? 'self', exit: { code: null, signal: null }, ...(death.kind === 'gone' ? { error } : {}) };
+    const exit = { code: null, signal: null };
+    return { cause: cause ?? 'violation', exit, ...(death.kind === 'gone' ? { error } : {}) };
   }
   const { State } = death.container;
   const exit = asCellExit(State.ExitCode);
@@ -224,4 +247,18 @@ function explain(cause: CellEnd['cause'] | undefined, death: Death, use: CellUse
 function asCellExit(code: number): CellEnd['exit'] {
   const name = Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
   return code <= 128 || name === undefined ? { code, signal: null } : { code: null, signal: name };
+}
+
+/** An engine may say that it sets a limit, and set none. Docker tells it as it was told, Podman in parts of a period. */
+function requireCpu(cpu: number, told: EngineContainer | undefined): void {
+  const { NanoCpus, CpuQuota, CpuPeriod } = (told?.HostConfig ?? {}) as Record<string, unknown>;
+  const share =
+    typeof CpuQuota === 'number' && typeof CpuPeriod === 'number' && CpuQuota > 0
+      ? CpuQuota / CpuPeriod
+      : Number(NanoCpus) / 1e9;
+  // Rounded to what a period can be divided into.
+  if (told !== undefined && Math.abs(share - cpu) < 0.001) return;
+  throw new GloveboxError('ENGINE_REFUSED', {
+    message: 'The engine tells another share than it was told: cgroup-cpu.',
+  });
 }

@@ -11,6 +11,8 @@ export interface SweepContext {
   mark: OwnerMark;
   /** Of the engine that is swept. */
   keeper: string;
+  /** Whether it is still that one that answers. */
+  isSame(): Promise<boolean>;
   giveUpMs: number;
   /** Whether this very process made it. */
   isOwn(name: OwnedName): boolean;
@@ -40,7 +42,7 @@ export async function sweepEngine(context: SweepContext): Promise<SweepReport> {
     const name = nameOf(listed);
     if (!mayRemove(listed.Id, name)) continue;
     try {
-      await removeContainer(api, { container: listed.Id, name: nameTextOf(listed) }, context.giveUpMs);
+      await removeContainer(api, { container: listed.Id, name: nameTextOf(listed) }, context.giveUpMs, context.isSame);
     } catch {
       spared.add(name.cell);
       continue;
@@ -59,16 +61,23 @@ export async function sweepEngine(context: SweepContext): Promise<SweepReport> {
     const name = parseOwnedName(Name);
     if (name === undefined || remaining.has(name.cell) || !mayRemove(Name, name)) continue;
     try {
-      await removeContainer(api, { container: Name, name: Name }, context.giveUpMs);
+      await removeContainer(api, { container: Name, name: Name }, context.giveUpMs, context.isSame);
       cells.add(name.cell);
     } catch {
       spared.add(name.cell);
     }
   }
 
+  // What another engine does not list may be at this one.
+  const isSame = await context.isSame();
   for (const claim of claims.list()) {
-    if (claim.kept?.keeper !== keeper) continue;
+    if (claim.kept === undefined) continue;
     const { name } = claim.kept;
+    if (claim.kept.keeper !== keeper || !isSame) {
+      // Whoever must be asked may never come back: that is told, and the claim stays.
+      if (isAbandoned(context, name)) spared.add(name.cell);
+      continue;
+    }
     if (!mayRemove(claim.path, name)) continue;
     if (remaining.has(name.cell)) {
       spared.add(name.cell);
