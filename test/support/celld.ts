@@ -64,7 +64,7 @@ export async function startCelld(options: CelldOptions): Promise<TestCelld> {
   });
   const end = await Promise.race([ready, exited]);
   if (end !== undefined) throw Object.assign(new Error(said), { exit: end });
-  noteInstance(readFileSync(join(runDirectory, 'instance'), 'utf8').trim());
+  noteInstance(readFileSync(join(runDirectory, 'instance'), 'utf8').trim(), runDirectory);
   return {
     child,
     home,

@@ -58,7 +58,7 @@ export async function openTestEngine(overrides: DriverOverrides = {}, driver?: C
     extraCa: process.env.GLOVEBOX_EXTRA_CA,
   };
   const local = await openLocalEngine(config, overrides, { imagesDir: sharedImages });
-  noteInstance(local.engine.signer.instance);
+  noteInstance(local.engine.signer.instance, join(dataDir, 'run'));
   const boots: CellRole[] = [];
   const place = { instance: local.engine.signer.instance, runDirectory: join(dataDir, 'run'), imagesDir: sharedImages };
   const makes = driver ?? openEngineDriver(place, overrides) ?? local.engine.driver;
