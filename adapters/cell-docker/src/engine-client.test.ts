@@ -91,13 +91,12 @@ describe('a call to an engine', () => {
 
   it('sends an image in chunks, and no faster than it is taken', async () => {
     let made = 0;
-    const engine = await rawEngine(async (socket) => {
+    const engine: RawEngine = await rawEngine(async (socket) => {
       socket.pause();
       await sleep(200);
       const whileHeld = made;
       socket.resume();
-      while (made < 256) await sleep(5);
-      await sleep(50);
+      while (engine.heard().length <= 256 * 65_536) await sleep(5);
       socket.end(ok(String(whileHeld)));
     });
     const stream = Readable.from(
