@@ -45,7 +45,7 @@ export function probedFacts(facts: CellFacts, results: readonly ConformanceResul
       violations.length === 0 && unseen !== undefined
         ? {
             state: 'degraded',
-            detail: `${claim} by the word of the engine: ${unseen}`,
+            detail: `${claim}; that nobody else is in that namespace is the engine's word: ${unseen}`,
             hint: "Look as root, on the engine's host and in its pid namespace.",
           }
         : violations.length === 0

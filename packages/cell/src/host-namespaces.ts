@@ -63,7 +63,7 @@ export function watchHostNamespaces(): NamespaceWatch {
       });
       const hidden = Math.max(before.hidden, after.hidden);
       const reasons = [
-        ...(hidden > 0 ? [`namespaces of ${hidden} processes may not be read`] : []),
+        ...(hidden > 0 ? [`namespaces may not be read of processes: ${hidden}`] : []),
         ...(typeof cellPid === 'string' && !pids.has(cellPid) ? ['no process of the cell was seen from here'] : []),
       ];
       return { held: Object.fromEntries(held), ...(reasons.length === 0 ? {} : { unseen: reasons.join('; ') }) };
