@@ -245,7 +245,7 @@ function clientError(thrown: unknown, where: string): GloveboxError {
       cause: thrown,
     });
   }
-  return unreachable(where, handshakeFailure(code) ?? oneLine(message), thrown);
+  return unreachable(where, handshakeFailure(code, message) ?? oneLine(message), thrown);
 }
 
 /** The engine's own words, as far as they can be shown to a person. */
