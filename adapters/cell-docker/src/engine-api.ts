@@ -54,7 +54,10 @@ export interface EngineApi {
    * @returns whether the engine had it, and has removed it.
    */
   remove(id: string, name: string): Promise<boolean>;
-  /** Processor time anew; the other limits must be those that it has: crun takes one that is not told for none. */
+  /**
+   * Processor time anew; the other limits must be those that it has: crun takes one that is not told for none. Docker is
+   * asked afterwards what it set.
+   */
   setLimits(id: string, limits: ContainerLimits): Promise<void>;
   /** One look at what it uses. Empty of a container that does not run. */
   stats(id: string, deadlineMs: number): Promise<EngineStats | undefined>;
@@ -186,6 +189,7 @@ export function createEngineApi(client: EngineClient, deadlines: ApiDeadlines, r
     async setLimits(id, limits) {
       if (await isPodman()) return podman.setLimits(id, limits);
       await ask('POST', `/containers/${id}/update`, [200], { json: limits });
+      requireLimits(limits, await this.inspect(id));
     },
 
     async stats(id, deadlineMs) {
@@ -229,6 +233,16 @@ function tellingWhy(archive: AsyncIterable<Uint8Array>): {
   return { chunks: chunks(), failure: () => failure };
 }
 
+/** An engine may say that it sets a limit, and set none. Podman tells the old ones for ever. */
+function requireLimits(limits: ContainerLimits, told: EngineContainer | undefined): void {
+  const lost = Object.entries(limits).filter(([name, value]) => told?.HostConfig[name] !== value);
+  if (lost.length === 0) return;
+  const names = lost.map(([name]) => name).join(', ');
+  throw new GloveboxError('ENGINE_REFUSED', {
+    message: `The engine tells other limits than it was told to set: ${names}.`,
+  });
+}
+
 /** By which words an engine is asked. */
 interface Spoken {
   prefix: string;
@@ -264,10 +278,16 @@ async function negotiate(client: EngineClient, deadlineMs: number): Promise<Spok
   return { prefix, kind, version };
 }
 
+/** By the first two numbers. What does not begin with two is older than everything. */
 export function isOlder(version: string, than: string): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const [otherMajor = 0, otherMinor = 0] = than.split('.').map(Number);
+  const [major, minor] = numbersOf(version);
+  const [otherMajor, otherMinor] = numbersOf(than);
   return major === otherMajor ? minor < otherMinor : major < otherMajor;
+}
+
+function numbersOf(version: string): [major: number, minor: number] {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(version) ?? [];
+  return [Number(major ?? -1), Number(minor ?? -1)];
 }
 
 const read = <T>(schema: z.ZodType<T>, { text }: { text: string }): T => readJson(schema, text);
@@ -286,6 +306,8 @@ function readJson<T>(schema: z.ZodType<T>, text: string): T {
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   throw new GloveboxError('ENGINE_REFUSED', {
-    message: `An answer of the container engine is not as its API says, at /${issue?.path.join('/') ?? ''}: ${issue?.message ?? ''}`,
+    message: oneLine(
+      `An answer of the container engine is not as its API says, at /${issue?.path.join('/') ?? ''}: ${issue?.message ?? ''}`,
+    ),
   });
 }

@@ -1,30 +1,43 @@
 import { z } from 'zod';
+import { oneLine } from './engine-client.ts';
 
 /** What is read of an engine's answers, and nothing else of them. */
+
+/** Words for people, which get into messages and receipts: on one line, and without what a terminal would obey. */
+const words = (maxCharacters: number) => z.string().max(maxCharacters).transform(oneLine);
+
+/** What an engine goes by when it is told of something. Nothing of it can be changed, so what cannot be shown is refused. */
+const name = (maxCharacters: number) =>
+  z
+    .string()
+    .max(maxCharacters)
+    .refine((text) => oneLine(text) === text, 'a name that can be shown');
+
+const apiVersion = z.string().regex(/^\d{1,5}\.\d{1,5}$/);
 
 const containerId = z.string().regex(/^[0-9a-f]{64}$/);
 
 export const versionSchema = z.object({
-  Version: z.string().max(200),
-  ApiVersion: z.string().regex(/^\d+\.\d+$/),
-  MinAPIVersion: z
-    .string()
-    .regex(/^\d+\.\d+$/)
-    .optional(),
-  Arch: z.string().max(50),
-  Os: z.string().max(50),
+  Version: words(200),
+  ApiVersion: apiVersion,
+  MinAPIVersion: apiVersion.optional(),
+  Arch: words(50),
+  Os: words(50),
   Components: z
     .array(
       z.object({
-        Name: z.string().max(200),
-        Version: z.string().max(200),
-        Details: z.record(z.string(), z.string().max(500)).nullish(),
+        Name: words(200),
+        Version: words(200),
+        Details: z.record(z.string(), words(500)).nullish(),
       }),
     )
     .max(50)
     .nullish(),
 });
 export type EngineVersion = z.infer<typeof versionSchema>;
+
+/** All their names stand in one hint. */
+const maxRuntimes = 50;
 
 export const infoSchema = z.object({
   ID: z.string().max(200),
@@ -35,20 +48,23 @@ export const infoSchema = z.object({
   PidsLimit: z.boolean(),
   CpuCfsPeriod: z.boolean(),
   CpuCfsQuota: z.boolean(),
-  CgroupDriver: z.string().max(50),
-  CgroupVersion: z.string().max(10).optional(),
-  OSType: z.string().max(50),
-  Architecture: z.string().max(50),
-  KernelVersion: z.string().max(200),
-  Runtimes: z.record(z.string(), z.looseObject({ path: z.string().max(1000).optional() })).nullish(),
-  DefaultRuntime: z.string().max(200),
+  CgroupDriver: words(50),
+  CgroupVersion: words(10).optional(),
+  OSType: words(50),
+  Architecture: words(50),
+  KernelVersion: words(200),
+  Runtimes: z
+    .record(name(200), z.looseObject({ path: z.string().max(1000).optional() }))
+    .refine((known) => Object.keys(known).length <= maxRuntimes, `at most ${maxRuntimes} runtimes`)
+    .nullish(),
+  DefaultRuntime: name(200),
   SecurityOptions: z.array(z.string().max(500)).max(50).nullish(),
 });
 export type EngineInfo = z.infer<typeof infoSchema>;
 
 export const createdSchema = z.object({ Id: containerId });
 
-export const imageSchema = z.object({ Id: z.string().max(200) });
+export const imageSchema = z.object({ Id: z.string().regex(/^(sha256:)?[0-9a-f]{64}$/) });
 
 export const containerSchema = z.object({
   Id: containerId,
