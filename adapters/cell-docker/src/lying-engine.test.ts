@@ -20,10 +20,10 @@ afterAll(async () => {
   bench.remove();
 });
 
-async function behind(lies: EngineLies, giveUpMs = 20_000) {
+async function behind(lies: EngineLies) {
   const proxy = await openEngineProxy(engine.socketPath, lies);
   proxies = [...proxies, proxy];
-  const driver = bench.open({ engine: { socketPath: proxy.socketPath }, giveUpMs });
+  const driver = bench.open({ engine: { socketPath: proxy.socketPath } });
   return { proxy, driver, boot: () => bench.boot({}, driver) };
 }
 const started = ({ seen }: EngineProxy): number => seen.filter(({ path }) => path.endsWith('/start')).length;
@@ -48,19 +48,6 @@ it('boots behind a proxy that changes nothing, and asks in plain JSON of a lengt
   // The one thing that is sent without a length is an image.
   const chunked = proxy.seen.filter(({ headers }) => headers['transfer-encoding'] !== undefined);
   expect(new Set(chunked.map(({ path }) => path)).isSubsetOf(new Set(['/images/load']))).toBe(true);
-});
-
-it('is asked what it is by one boot of those that come together, and anew when it has been away', async () => {
-  const { proxy, boot } = await behind({});
-  const asked = (): number => proxy.seen.filter(({ path }) => path.endsWith('/info')).length;
-  const cells = await Promise.all([boot(), boot()]);
-  expect(asked()).toBe(1);
-  for (const cell of cells) cell.run('say(1)');
-  for (const cell of cells) expect(await cell.heard()).toBe(1);
-  proxy.cut();
-  for (const cell of cells) expect(await cell.ended).toMatchObject({ error: { code: 'ENGINE_UNREACHABLE' } });
-  await boot();
-  expect(asked()).toBe(2);
 });
 
 describe('an engine that does not take what it is told is refused by name, and starts nothing:', () => {
@@ -97,69 +84,5 @@ describe('an engine that says of itself that it cannot limit cells is refused, a
     await expect(boot()).rejects.toMatchObject({ code: 'ENGINE_REFUSED' });
     expect(await driver.inspect(bench.image.digest)).toMatchObject({ usable: false });
     expect(proxy.seen.filter(({ path }) => path.endsWith('/create'))).toEqual([]);
-  });
-});
-
-describe('an engine that answers and does nothing', () => {
-  it('is found out where it sets no share of processor time, and the cell dies', async () => {
-    const { boot } = await behind({
-      instead: ({ path }) => (path.endsWith('/update') ? { status: 200, json: { Warnings: null } } : undefined),
-    });
-    const cell = await boot();
-    await expect(cell.dispatch({ cpu: 0.5, deadlineMs: 5_000 })).rejects.toMatchObject({ code: 'CGROUP_UNAVAILABLE' });
-    expect(await cell.ended).toMatchObject({ cause: 'violation' });
-  });
-
-  it('is not believed that a cell stopped which runs', async () => {
-    let lying = false;
-    const { boot } = await behind({
-      instead: ({ path }) => (lying && path.endsWith('/wait') ? { status: 200, json: { StatusCode: 0 } } : undefined),
-    });
-    const peer = await boot();
-    lying = true;
-    const cell = await boot();
-    expect(await cell.ended).toMatchObject({ cause: 'violation', error: { code: 'ENGINE_REFUSED' } });
-    expect(await Promise.race([peer.ended.then(() => 'ended'), Promise.resolve('lives')])).toBe('lives');
-  });
-
-  it('is refused where it makes no container', async () => {
-    const { boot } = await behind({
-      instead: ({ path }) =>
-        path === '/containers/create' ? { status: 201, json: { Id: 'a'.repeat(64), Warnings: [] } } : undefined,
-    });
-    await expect(boot()).rejects.toMatchObject({ code: 'ENGINE_REFUSED' });
-  });
-
-  it('loses a cell that it does not remove, which keeps its uid until an engine confirms that it is gone', async () => {
-    let lying = false;
-    const { boot, driver } = await behind(
-      { instead: ({ method }) => (lying && method === 'DELETE' ? { status: 204, json: undefined } : undefined) },
-      500,
-    );
-    const cell = await boot();
-    lying = true;
-    cell.kill('done');
-    expect(await cell.ended).toMatchObject({ cause: 'done', error: { code: 'CELL_LOST' } });
-    expect(await driver.gauges()).toMatchObject({ cells: 1, uidClaims: 1 });
-    lying = false;
-    expect((await driver.sweep()).removed).toMatchObject({ cells: 1, uidClaims: 1 });
-  });
-
-  it('loses a cell that it does not kill, and does not call it dead', async () => {
-    let lying = false;
-    const { boot, driver } = await behind(
-      {
-        instead: ({ method, path }) =>
-          lying && (method === 'DELETE' || path.endsWith('/kill')) ? { status: 204, json: undefined } : undefined,
-      },
-      500,
-    );
-    const cell = await boot();
-    lying = true;
-    cell.kill('cancelled');
-    expect(await cell.ended).toMatchObject({ cause: 'cancelled', error: { code: 'CELL_LOST' } });
-    expect(await driver.gauges()).toMatchObject({ cells: 1, uidClaims: 1 });
-    lying = false;
-    expect((await driver.sweep()).removed).toMatchObject({ cells: 1, uidClaims: 1 });
   });
 });

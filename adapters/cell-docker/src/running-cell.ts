@@ -128,7 +128,6 @@ export function superviseCell(parts: RunningCellParts): Cell {
       if (cpu === initialCpu(plan)) return;
       try {
         await api.setLimits(container, containerLimits(plan, cpu));
-        requireCpu(cpu, await api.inspect(container));
       } catch (thrown) {
         // It ended meanwhile: then there is nothing to limit.
         if (hasEnded()) return;
@@ -247,18 +246,4 @@ function explain(cause: CellEnd['cause'] | undefined, death: Death, use: CellUse
 function asCellExit(code: number): CellEnd['exit'] {
   const name = Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
   return code <= 128 || name === undefined ? { code, signal: null } : { code: null, signal: name };
-}
-
-/** An engine may say that it sets a limit, and set none. Docker tells it as it was told, Podman in parts of a period. */
-function requireCpu(cpu: number, told: EngineContainer | undefined): void {
-  const { NanoCpus, CpuQuota, CpuPeriod } = (told?.HostConfig ?? {}) as Record<string, unknown>;
-  const share =
-    typeof CpuQuota === 'number' && typeof CpuPeriod === 'number' && CpuQuota > 0
-      ? CpuQuota / CpuPeriod
-      : Number(NanoCpus) / 1e9;
-  // Rounded to what a period can be divided into.
-  if (told !== undefined && Math.abs(share - cpu) < 0.001) return;
-  throw new GloveboxError('ENGINE_REFUSED', {
-    message: 'The engine tells another share than it was told: cgroup-cpu.',
-  });
 }
