@@ -110,7 +110,10 @@ describe('celld that is not root', () => {
       expect(refusals(result, denied)).toEqual(denied.map(() => 'EACCES'));
       expect(result['own directory']).toBe('ok');
       // It makes no cells without the rights for it, and says so.
-      const booting = bench.driver(celld).boot(bench.cells.plan(), 'cell_0000000000000000000000' as never);
+      const id = 'cell_0000000000000000000000' as never;
+      const stranger = bench.driver(celld).boot(bench.cells.plan(), id);
+      await expect(stranger).rejects.toMatchObject({ code: 'PLACE_UNSAFE' });
+      const booting = bench.driver(celld, celldUser.uid).boot(bench.cells.plan(), id);
       await expect(booting).rejects.toMatchObject({ code: 'PRIVILEGE_MISSING' });
     } finally {
       await celld.end('SIGTERM');

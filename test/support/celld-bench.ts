@@ -15,7 +15,8 @@ export interface CelldBench {
   /** Where `start` has them, one after the other. */
   home: string;
   start(args?: readonly string[], options?: Partial<CelldOptions>): Promise<TestCelld>;
-  driver(celld: TestCelld): CellDriver;
+  /** @param celldUid whose celld it is, where not ours or root's. */
+  driver(celld: TestCelld, celldUid?: number): CellDriver;
   residue(): Residue;
   /** End what a test left running, and the bench. */
   remove(): Promise<void>;
@@ -38,7 +39,8 @@ export function openCelldBench(): CelldBench {
       started.push(celld);
       return celld;
     },
-    driver: ({ socketPath }) => createCelldDriver({ socketPath }),
+    driver: ({ socketPath }, celldUid) =>
+      createCelldDriver({ socketPath, ...(celldUid === undefined ? {} : { celldUid }) }),
     residue() {
       const runDirectory = join(home, 'run');
       return readResidue({ instance: readFileSync(join(runDirectory, 'instance'), 'utf8').trim(), runDirectory });
