@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
-/** Attack suites once more, on cells that a container engine makes. */
+/**
+ * Attack suites once more, on cells that a container engine makes. Not among them is what holds cells of `cell-oci` to its own
+ * words and flags: builder-cells, neighbours.
+ */
 export default defineConfig({
   test: {
     pool: 'forks',
@@ -11,7 +14,6 @@ export default defineConfig({
     globalSetup: ['test/matrix/engine-of-run.ts'],
     include: [
       'archives',
-      'builder-cells',
       'channel-forgery',
       'code-from-strings',
       'environment',

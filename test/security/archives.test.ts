@@ -9,6 +9,7 @@ import { lockedProject } from '../support/locked-packages.ts';
 import { passed, refused } from '../support/refused-packages.ts';
 import { openRegistry, type Registry } from '../support/registry.ts';
 import { gnuLongName, pax, type TarItem, tar, tgz } from '../support/tar-writer.ts';
+import { cellUmask } from '../support/test-driver.ts';
 import { useEngine } from '../support/use-engine.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -59,7 +60,7 @@ describe('an archive of a dependency', () => {
       { ...file('index.js', "export { one } from './run.js';\n"), mode: 0o7444 },
       { ...file('index.d.ts', 'export declare const one: number;\n'), mode: 0o600 },
     ]);
-    // 0755 and 0644, less what the umask of a cell takes away.
+    const modes = [0o755, 0o755, 0o644].map((mode) => (mode & ~cellUmask()).toString(8));
     const { files } = lockedProject(registry, {
       packages: { 'node_modules/dep-0': { archive } },
       files: {
@@ -71,7 +72,7 @@ describe('an archive of a dependency', () => {
           "import { test } from 'node:test';",
           "const dep = new URL('../node_modules/dep-0/', import.meta.url);",
           'const mode = (path: string) => (lstatSync(new URL(path, dep)).mode & 0o7777).toString(8);',
-          "test('modes', () => assert.deepEqual(['', 'run.js', 'index.js'].map(mode), ['700', '700', '600']));",
+          `test('modes', () => assert.deepEqual(['', 'run.js', 'index.js'].map(mode), ${JSON.stringify(modes)}));`,
         ].join('\n'),
       },
     });
@@ -167,7 +168,7 @@ describe('a bomb', () => {
     const started = performance.now();
     const [findings = []] = await refusedEach([bytes]);
     expect(findings.join('\n')).toMatch(told);
-    expect(performance.now() - started).toBeLessThan(10_000);
+    expect(performance.now() - started).toBeLessThan(20_000);
     // KiB. What is unpacked is unpacked in a cell.
     expect(process.resourceUsage().maxRSS - before).toBeLessThan(256 * 1024);
   });

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { cellUmask } from '../support/test-driver.ts';
 import { useEngine } from '../support/use-engine.ts';
 import { withoutFlags } from '../support/without-flags.ts';
 
@@ -66,7 +67,7 @@ describe.each([
     expect(left.filter((where) => where.startsWith('/'))).toEqual(writable);
     expect(left).toEqual(expect.arrayContaining(['environment', 'title', 'global']));
     expect(left).not.toEqual(expect.arrayContaining([expect.stringMatching(/^(times|link|host name)$/)]));
-    const clean = { found: [], inTmp: [], umask: 0o077 };
+    const clean = { found: [], inTmp: [], umask: cellUmask() };
     expect((await engine().run(node, { input: { halves: mark } })).output).toEqual(clean);
     expect((await engine().run({ ...node, id: 'another-node' }, { input: { halves: mark } })).output).toEqual(clean);
     const another = engine === cells ? open : cells;
@@ -107,7 +108,7 @@ describe('a run', () => {
       cells().run(node, { input: { halves: mark } }),
       open().run(node, { input: { halves: mark } }),
     ]);
-    for (const { output } of seen) expect(output).toEqual({ found: [], inTmp: [], umask: 0o077 });
+    for (const { output } of seen) expect(output).toEqual({ found: [], inTmp: [], umask: cellUmask() });
     expect((await holder).output).toEqual(expect.arrayContaining(['/tmp', 'environment']));
   });
 });

@@ -28,11 +28,13 @@ ${top}`,
   };
 }
 
-/** Names of the attempts that threw nothing, and what they gave. */
+/** Names of the attempts that threw nothing, and what they gave. A file that reads as empty gave nothing: a cover is over it. */
 export function gains(outcomes: unknown): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(outcomes as Outcomes).flatMap(([name, outcome]) =>
-      typeof outcome === 'string' ? [] : [[name, outcome.got]],
+      typeof outcome === 'string' || isEmpty(outcome.got) ? [] : [[name, outcome.got]],
     ),
   );
 }
+
+const isEmpty = (got: unknown): boolean => JSON.stringify(got) === JSON.stringify(Buffer.alloc(0));

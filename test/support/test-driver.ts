@@ -3,6 +3,7 @@ import type { CellDriver } from '@glovebox/cell';
 import { createDockerDriver } from '@glovebox/cell-docker';
 import type { InstanceId } from '@glovebox/contract';
 import { imageArchive } from '@glovebox/image-rootfs';
+import type { TestContext } from 'vitest';
 import type { DriverOverrides } from '../../apps/cli/src/local-engine.ts';
 
 /**
@@ -15,6 +16,14 @@ const engineSocket = (): string | undefined => process.env[engineVariable];
 
 /** Of which kind the standard streams and the channel of a cell are. An engine gives it pipes. */
 export const channelKind = (): 'socket' | 'pipe' => (engineSocket() === undefined ? 'socket' : 'pipe');
+
+/** What a cell takes away of the modes of new files. An engine takes no word on it, and a cell shares its files with nobody. */
+export const cellUmask = (): number => (engineSocket() === undefined ? 0o077 : 0o022);
+
+/** Leave a test out where an engine makes the cells. The reason is printed beside it. */
+export function skipOnEngine(context: TestContext, reason: string): void {
+  if (engineSocket() !== undefined) context.skip(reason);
+}
 
 /** Why a test of a weakened cell cannot run here, or undefined. It is printed beside the test. */
 export function whyNotHere({ weakenForTest }: DriverOverrides): string | undefined {

@@ -21,6 +21,8 @@ interface Row {
   start(): Promise<RunningEngine>;
   /** Where uids of its cells begin on the host. */
   firstUid: number;
+  /** Podman does one thing at a time, and twenty boots at once are many things. */
+  callDeadlineMs?: number;
 }
 
 const ownUids = 0x7000_0000;
@@ -48,6 +50,7 @@ const rows: Row[] = [
     runtime: 'runc',
     start: () => startPodmanEngine(),
     firstUid: ownUids,
+    callDeadlineMs: 60_000,
   },
 ];
 
@@ -59,7 +62,8 @@ describe.each(rows)('cells of $name', (row) => {
   const children: ChildProcess[] = [];
   beforeAll(async () => {
     engine = await row.start();
-    bench = openDockerBench({ engine: { socketPath: engine.socketPath }, runtime: row.runtime });
+    const { runtime, callDeadlineMs = 10_000 } = row;
+    bench = openDockerBench({ engine: { socketPath: engine.socketPath }, runtime, callDeadlineMs });
     idle = engine.pids().length;
   });
   afterEach(async () => {
