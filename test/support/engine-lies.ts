@@ -55,6 +55,10 @@ export const omissions: readonly Omission[] = [
     property: 'environment-fixed',
     change: (body) => ({ ...body, Env: [...body.Env, 'NODE_OPTIONS=--inspect'] }),
   },
+  { what: 'a first process of its own', property: 'command-fixed', change: inHost({ Init: true }) },
+  { what: 'that it goes by itself', property: 'ownership', change: inHost({ AutoRemove: true }) },
+  { what: 'another cgroup above it', property: 'cgroup-memory', change: inHost({ CgroupParent: '/elsewhere' }) },
+  { what: 'a domain', property: 'environment-fixed', change: (body) => ({ ...body, Domainname: 'example' }) },
   {
     what: 'a new start',
     property: 'restart-none',

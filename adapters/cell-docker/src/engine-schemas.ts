@@ -69,6 +69,9 @@ export const imageSchema = z.object({ Id: z.string().regex(/^(sha256:)?[0-9a-f]{
 export const containerSchema = z.object({
   Id: containerId,
   Image: z.string().max(200),
+  Path: z.string().max(4096),
+  Args: z.array(z.string().max(20_000)).max(1_000),
+  AppArmorProfile: z.string().max(200).default(''),
   State: z.object({
     Status: z.string().max(50),
     Running: z.boolean(),

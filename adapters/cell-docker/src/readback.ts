@@ -48,13 +48,19 @@ const propertyOfConfig: Readonly<Record<Exclude<keyof CreateBody, 'Image' | 'Hos
 
 /** What nobody asked for. Nothing, false and an empty list are all the same here. */
 const unasked: Readonly<Record<string, string>> = {
+  Annotations: 'runtime',
+  // What became of a cell would go with it.
+  AutoRemove: 'ownership',
   Binds: 'mounts-none-of-host',
   CapAdd: 'capabilities-none',
+  CgroupParent: 'cgroup-memory',
   DeviceCgroupRules: 'devices-minimal',
   DeviceRequests: 'devices-minimal',
   Devices: 'devices-minimal',
   ExtraHosts: 'mounts-none-of-host',
   GroupAdd: 'uid-own',
+  // A program of the engine's own, as the first process.
+  Init: 'command-fixed',
   Links: 'namespace-network',
   Mounts: 'mounts-none-of-host',
   OomKillDisable: 'cgroup-memory',
@@ -66,6 +72,14 @@ const unasked: Readonly<Record<string, string>> = {
   UsernsMode: 'namespace-user',
   VolumesFrom: 'mounts-none-of-host',
 };
+
+const unaskedConfig: Readonly<Record<string, string>> = {
+  // With a user namespace no runtime can set one.
+  Domainname: 'environment-fixed',
+};
+
+/** Where the host has AppArmor, an engine uses a profile of its own, which takes away and gives nothing. */
+const keptProfiles = ['', 'docker-default'];
 
 /**
  * Hold what an engine says that it made against what it was told, before anything runs. An engine, or what stands before
@@ -87,7 +101,13 @@ function lostProperties(asked: CreateBody, told: EngineContainer): string[] {
     ...(told.Image === Image ? [] : ['image']),
     ...differing(askedHost, told.HostConfig, propertyOfHostConfig),
     ...differing(askedConfig, told.Config, propertyOfConfig),
-    ...Object.entries(unasked).flatMap(([key, property]) => (isNothing(told.HostConfig[key]) ? [] : [property])),
+    ...added(told.HostConfig, unasked),
+    ...added(told.Config, unaskedConfig),
+    // What will be executed, as the engine made it of the command.
+    ...(isDeepStrictEqual([told.Path, ...told.Args], asked.Cmd) ? [] : ['command-fixed']),
+    ...(keptProfiles.includes(told.AppArmorProfile) ? [] : ['apparmor']),
+    // One that has run has said something to nobody.
+    ...(told.State.Status === 'created' && !told.State.Running ? [] : ['not-started']),
     // A tmpfs is no mount point of the engine's; an image that declares volumes would have some.
     ...((told.Mounts ?? []).length === 0 ? [] : ['mounts-none-of-host']),
     ...(Object.keys(told.NetworkSettings?.Networks ?? {}).some((name) => name !== 'none') ? ['namespace-network'] : []),
@@ -103,6 +123,9 @@ function differing<T extends object>(
     .filter(([key, value]) => !isSame(value, told[key]))
     .map(([key]) => properties[key] ?? key);
 }
+
+const added = (told: Readonly<Record<string, unknown>>, properties: Readonly<Record<string, string>>): string[] =>
+  Object.entries(properties).flatMap(([key, property]) => (isNothing(told[key]) ? [] : [property]));
 
 const isSame = (asked: unknown, told: unknown): boolean =>
   (isNothing(asked) && isNothing(told)) || isDeepStrictEqual(asked, told);
