@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hostError } from '@glovebox/cell/host';
+import { hostError, judgeOwner, parseOwnedName } from '@glovebox/cell/host';
 import type { ContainerLimits, CreateBody } from './create-body.ts';
 import type { EngineAnswer, EngineClient } from './engine-client.ts';
 import { podmanLimits, podmanScratch, podmanSpec, seccompOfBody } from './podman-spec.ts';
@@ -30,8 +29,11 @@ export function createPodmanApi(client: EngineClient, callMs: number, runDirecto
   ): Promise<EngineAnswer> =>
     client.call({ method, path: `/v${oldestPodman}/libpod${path}`, answers, deadlineMs: callMs, ...more });
 
-  const removeScratch = async (name: string): Promise<void> =>
-    void (await ask('DELETE', `/volumes/${encodeURIComponent(name)}`, [204, 404]));
+  const removeScratch = async (name: string): Promise<void> => {
+    // Before the volume, by which a sweep finds it. A name comes from the engine, and is a path only where it is one of ours.
+    if (parseOwnedName(name) !== undefined) rmSync(join(runDirectory, `${filePrefix}${name}`), { force: true });
+    await ask('DELETE', `/volumes/${encodeURIComponent(name)}`, [204, 404]);
+  };
 
   return {
     async create(name, body) {
@@ -40,7 +42,7 @@ export function createPodmanApi(client: EngineClient, callMs: number, runDirecto
       if (image.status === 404) return image;
       await ask('POST', '/volumes/create', [201], { json: podmanScratch(body, name) });
       try {
-        return await withFile(runDirectory, seccompOfBody(body), (path) =>
+        return await withFile(runDirectory, name, seccompOfBody(body), (path) =>
           ask('POST', '/containers/create', [201], { json: podmanSpec(body, name, name, path) }),
         );
       } catch (thrown) {
@@ -59,16 +61,23 @@ export function createPodmanApi(client: EngineClient, callMs: number, runDirecto
   };
 }
 
-/** A text as a file for as long as an action takes. */
+const filePrefix = 'seccomp-';
+
+/**
+ * A text as a file for as long as an action takes. It has the name of what it is for, so that one whose maker died meanwhile
+ * is told from those of live ones; the next that is made removes it.
+ */
 async function withFile<T>(
   directory: string,
+  name: string,
   text: string | undefined,
   action: (path: string | undefined) => Promise<T>,
 ): Promise<T> {
   if (text === undefined) return action(undefined);
-  const path = join(directory, `seccomp-${randomBytes(8).toString('hex')}`);
+  const path = join(directory, `${filePrefix}${name}`);
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
+    removeAbandoned(directory);
     writeFileSync(path, text, { mode: 0o600, flag: 'wx' });
   } catch (thrown) {
     throw hostError(thrown, 'HOST_UNSUPPORTED', 'Cannot write the system-call list for the container engine');
@@ -77,5 +86,13 @@ async function withFile<T>(
     return await action(path);
   } finally {
     rmSync(path, { force: true });
+  }
+}
+
+/** Of owners that are not known to be dead everything stays. */
+function removeAbandoned(directory: string): void {
+  for (const file of readdirSync(directory)) {
+    const owned = file.startsWith(filePrefix) ? parseOwnedName(file.slice(filePrefix.length)) : undefined;
+    if (owned !== undefined && judgeOwner(owned) === 'dead') rmSync(join(directory, file), { force: true });
   }
 }
