@@ -17,7 +17,7 @@ export interface EngineFacts {
   class: CellClass;
   /** What is known against the engine's programs. */
   programs: JudgedProgram[];
-  /** Whether the number of files in a tmpfs can be bounded. A kernel in user space knows of no such bound. */
+  /** Whether the number of files in a tmpfs can be bounded. */
   limitsFiles: boolean;
   /** Whether ids of containers are mapped to others of the host, by the daemon and for all alike. */
   remapsIds: boolean;
@@ -44,16 +44,16 @@ export async function readEngineFacts(api: EngineApi, chosenRuntime: string | un
     });
   }
   const program = programOf(runtime, known[runtime]?.path);
-  const cellClass = /^runsc\b/.test(program) ? 'gvisor' : 'ns';
   return {
     kind,
     version,
     info,
     arch: archOf(info.Architecture),
     runtime,
-    class: cellClass,
+    // Whatever a runtime is called: a name proves no kernel of its own, and none runs so through an engine's API.
+    class: 'ns',
     programs: judgePrograms(version, program),
-    limitsFiles: cellClass !== 'gvisor',
+    limitsFiles: true,
     remapsIds: (info.SecurityOptions ?? []).some((option) => option.split(',').includes('name=userns')),
     fingerprint: hashOf(
       JSON.stringify([

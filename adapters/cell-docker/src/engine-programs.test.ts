@@ -34,7 +34,7 @@ describe('what an engine runs cells by', () => {
     const version = versionOf([...engine, ['runc', '1.1.5', 'x']]);
     expect(openOf(version, 'runc')).toEqual(['CVE-2024-21626']);
     expect(openOf(version, 'crun')).toEqual([]);
-    expect(openOf(version, 'runsc')).toEqual([]);
+    expect(openOf(version, 'runsc')).toEqual(['CVE-2024-21626']);
   });
 
   it('has every hole of its kind where its version is not told, or its kind is not known', () => {

@@ -8,11 +8,11 @@ export interface JudgedProgram {
   removed: readonly KnownHole[];
 }
 
-const runtimeKinds: readonly ProgramKind[] = ['crun', 'runc', 'runsc'];
+const runtimeKinds: readonly ProgramKind[] = ['crun', 'runc'];
 
 /**
  * The engine, what it starts containers by, and the runtime that is used, by what the engine tells of them. A runtime whose
- * version it does not tell has every hole that is known of its kind.
+ * version it does not tell has every hole that is known of its kind; so has one of another kind, whatever it is called.
  *
  * @param runtimeProgram file name of the runtime.
  */
@@ -33,7 +33,6 @@ function readComponent({ Name, Version, Details }: NonNullable<EngineVersion['Co
     [/^containerd$/, 'containerd'],
     [/^(OCI Runtime \()?runc\b/, 'runc'],
     [/^(OCI Runtime \()?crun\b/, 'crun'],
-    [/^(OCI Runtime \()?runsc\b/, 'runsc'],
   ];
   const kind = kinds.find(([pattern]) => pattern.test(Name))?.[1];
   const number = /\d+\.\S+/.exec(Version)?.[0];

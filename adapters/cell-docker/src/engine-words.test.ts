@@ -8,6 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createEngineApi, isOlder } from './engine-api.ts';
 import { createEngineClient } from './engine-client.ts';
 import { describeVersion, readEngineFacts } from './engine-facts.ts';
+import { requireClass } from './engines.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'glovebox-engine-words-'));
 const socketPath = join(home, 'engine');
@@ -93,6 +94,17 @@ describe('what an engine says of itself', () => {
     expect(facts).toMatchObject({ version, info });
     expect(describeVersion(facts)).toBe('docker 20.10.24, runc 1.1.12');
     expect(await api().findImage(image)).toBe(image);
+  });
+
+  it('is no class of cells by what a runtime is called, and no word for a runtime that it does not name', async () => {
+    answers['/info'] = { ...info, Runtimes: { runc: { path: '/opt/other/runsc' } } };
+    const facts = await readEngineFacts(api(), undefined);
+    expect(facts.class).toBe('ns');
+    expect(() => requireClass(facts, 'gvisor')).toThrow(
+      expect.objectContaining({ code: 'CLASS_UNAVAILABLE' }) as Error,
+    );
+    expect(() => requireClass(facts, 'ns')).not.toThrow();
+    expect(facts.programs.flatMap(({ open }) => open)).not.toEqual([]);
   });
 
   it.each<[string, string, object]>([

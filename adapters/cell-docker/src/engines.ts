@@ -91,7 +91,8 @@ export function createTestedEngine(
 export function requireClass(facts: EngineFacts, wanted: CellClass): void {
   if (facts.class === wanted) return;
   throw new GloveboxError('CLASS_UNAVAILABLE', {
-    message: `The runtime ${facts.runtime} of the container engine makes cells of class ${facts.class}, not ${wanted}.`,
+    message: `A container engine makes cells of class ${facts.class} alone, not ${wanted}.`,
+    hint: 'Use the driver oci for the class gvisor.',
   });
 }
 

@@ -15,7 +15,7 @@ export interface DockerDriverOptions {
   runDirectory: string;
   /** The image of a digest as the tar that engines take in. Asked for where an engine lacks it. May throw `IMAGE_MISSING`. */
   archiveOf(digest: string): AsyncIterable<Uint8Array>;
-  /** Name of a runtime as the engine knows it, such as runc, crun or runsc; the engine's default where it is left out. */
+  /** Name of a runtime as the engine knows it, such as runc or crun; the engine's default where it is left out. */
   runtime?: string;
   /** What the administrator accepts to go without. */
   acceptedRisks?: readonly AcceptableRisk[];
