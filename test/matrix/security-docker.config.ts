@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 /**
  * Attack suites once more, on cells that a container engine makes. Not among them is what holds cells of `cell-oci` to its own
- * words and flags (builder-cells, neighbours), and what is judged on the host alone (hostile-texts).
+ * words and flags (builder-cells, environment, neighbours), and what is judged on the host alone (hostile-texts).
  */
 export default defineConfig({
   test: {
@@ -16,7 +16,6 @@ export default defineConfig({
       'archives',
       'channel-forgery',
       'code-from-strings',
-      'environment',
       'exhaustion',
       'files',
       'flood',
