@@ -119,8 +119,8 @@ export const cellMutants: readonly Mutant[] = [
   },
   {
     file: 'packages/cell/src/conformance.ts',
-    find: '  return hostNamespaces[link]?.includes(own) === false ? [] :',
-    replace: '  return hostNamespaces[link]?.includes(own) !== true ? [] :',
+    find: '  return held[link]?.includes(own) === false ? [] :',
+    replace: '  return held[link]?.includes(own) !== true ? [] :',
     test: probe('a cell is found out whose namespaces there is nothing to compare with'),
     why: 'namespaces that nobody compared would count as its own',
   },
