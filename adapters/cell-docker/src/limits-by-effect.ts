@@ -6,6 +6,7 @@ import { type BootContext, type BootedCell, bootCell } from './boot.ts';
 const MiB = 1024 * 1024;
 const cpu = 0.5;
 const spinMs = 500;
+const attempts = 3;
 
 /** Half a core, few threads and little memory, for a program of ours that goes against them. */
 const witnessPlan = (image: string, cellClass: CellPlan['class']): CellPlan => ({
@@ -44,6 +45,14 @@ require('node:fs').readFile('/proc/self/stat', () => process.exit(0));
  * by. It lives long enough to be looked at, however busy the host is.
  */
 export async function judgeLimitsByEffect(context: BootContext, image: string): Promise<ConformanceResult[]> {
+  for (let attempt = 1; ; attempt++) {
+    const results = await judgeOnce(context, image);
+    // A busy engine may not come to looking at a cell while it lives: only what is lacking each time is lacking.
+    if (attempt === attempts || results.every(({ violations }) => violations.length === 0)) return results;
+  }
+}
+
+async function judgeOnce(context: BootContext, image: string): Promise<ConformanceResult[]> {
   const plan = witnessPlan(image, context.facts.class);
   const command = [cellPaths.node, '--eval', witness];
   const cell = await bootCell(context, plan, newCellId(), command);
@@ -90,10 +99,14 @@ interface Counted {
   periods: number;
 }
 
-/** While it spins, the engine has the time to look. */
-async function whatIsCounted({ api, facts }: BootContext, { container }: BootedCell): Promise<Counted> {
+/** While it spins, the engine has the time to look; when it has ended there is nothing to see. */
+async function whatIsCounted({ api, facts }: BootContext, { container, ended }: BootedCell): Promise<Counted> {
   const seen: Counted = { memory: undefined, periods: 0 };
-  for (const end = performance.now() + spinMs; performance.now() < end; await sleep(20)) {
+  let isOver = false;
+  void ended.then(() => {
+    isOver = true;
+  });
+  for (; !isOver; await sleep(20)) {
     const stats = await api.stats(container, 2_000).catch(() => undefined);
     const limit = stats?.memory_stats?.limit;
     if (limit !== undefined && limit > 0) seen.memory = limit;
