@@ -167,8 +167,8 @@ export const cellMutants: readonly Mutant[] = [
     why: 'a cell that is never dispatched would never end',
   },
   {
-    file: 'adapters/cell-oci/src/running-cell.ts',
-    find: '!(cpu > 0 && cpu <= plan.limits.cpu) || ',
+    file: 'packages/cell/src/check-plan.ts',
+    find: '!(asked.cpu > 0 && asked.cpu <= limits.cpu) || ',
     replace: '',
     test: limits('is dispatched once, and with no more than its plan'),
     why: 'a dispatch could give a cell more cores than its plan',

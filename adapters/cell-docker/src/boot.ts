@@ -130,7 +130,6 @@ function bodyFor(
     arch: facts.arch,
     runtime: facts.runtime,
     seccomp: seccompText(plan, facts.arch),
-    limitsFiles: facts.limitsFiles,
   });
   return options.weakenForTest === undefined ? body : options.weakenForTest(body);
 }
@@ -210,9 +209,8 @@ function factsOf({ options, facts }: BootContext, plan: CellPlan, body: CreateBo
 }
 
 /** What this engine goes without. Whether that is accepted is decided before a boot. */
-export const risksTaken = ({ limitsFiles, programs }: EngineFacts): AcceptableRisk[] => [
+export const risksTaken = ({ programs }: EngineFacts): AcceptableRisk[] => [
   ...(programs.every(({ open }) => open.length === 0) ? [] : ['runtime-below-floor' as const]),
-  ...(limitsFiles ? [] : ['scratch-inodes-unlimited' as const]),
 ];
 
 /**

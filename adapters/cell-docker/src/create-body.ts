@@ -1,4 +1,17 @@
-import { cellCommand, cellEnvironment, cellPaths, compileSeccomp, type SyscallArch, seccompOf } from '@glovebox/cell';
+import {
+  cellCommand,
+  cellEnvironment,
+  cellHostname,
+  cellOomScoreAdj,
+  cellPaths,
+  cellRlimits,
+  compileSeccomp,
+  maskedProcPaths,
+  readonlyDevices,
+  readonlyProcPaths,
+  type SyscallArch,
+  seccompOf,
+} from '@glovebox/cell';
 import type { CellPlan } from '@glovebox/contract';
 
 /** The part of an engine's words for a new container that cells use. Names are the API's. */
@@ -63,56 +76,11 @@ export interface BodyInputs {
   runtime?: string;
   /** The system-call list as text. */
   seccomp: string;
-  /** Whether a tmpfs takes a number of files. */
-  limitsFiles: boolean;
 }
 
 /** The system-call list of a plan, as text. */
 export const seccompText = (plan: CellPlan, arch: SyscallArch): string =>
   JSON.stringify(compileSeccomp(arch, seccompOf(plan.role)));
-
-/** Above everything that matters: where the whole host is short of memory, cells go first. */
-const cellOomScoreAdj = 500;
-
-/** Parts of /proc that tell of the host or reach it. An engine cannot be told to show processes alone. */
-const maskedProcPaths = [
-  '/proc/acpi',
-  '/proc/asound',
-  '/proc/bus',
-  '/proc/cmdline',
-  '/proc/config.gz',
-  '/proc/cpuinfo',
-  '/proc/diskstats',
-  '/proc/driver',
-  '/proc/fs',
-  '/proc/interrupts',
-  '/proc/iomem',
-  '/proc/ioports',
-  '/proc/irq',
-  '/proc/kallsyms',
-  '/proc/kcore',
-  '/proc/key-users',
-  '/proc/keys',
-  '/proc/kmsg',
-  '/proc/kpagecount',
-  '/proc/kpageflags',
-  '/proc/latency_stats',
-  '/proc/locks',
-  '/proc/meminfo',
-  '/proc/modules',
-  '/proc/partitions',
-  '/proc/sched_debug',
-  '/proc/schedstat',
-  '/proc/scsi',
-  '/proc/slabinfo',
-  '/proc/softirqs',
-  '/proc/swaps',
-  '/proc/sysrq-trigger',
-  '/proc/timer_list',
-  '/proc/timer_stats',
-  '/proc/vmallocinfo',
-  '/proc/zoneinfo',
-];
 
 /** What an engine mounts or makes unasked. An empty directory or the null device is mounted over each. */
 export const maskedPaths = [
@@ -129,8 +97,8 @@ export const maskedPaths = [
   '/run',
 ];
 
-/** They are the host's own: on a mount that can be written anybody may set the times of one, for all to see. */
-const readonlyDevices = ['/dev/full', '/dev/null', '/dev/random', '/dev/tty', '/dev/urandom', '/dev/zero'];
+/** An engine cannot be told to show processes alone. */
+const shownProcPaths = ['/proc/cpuinfo', '/proc/meminfo'];
 
 /**
  * Cores from the boot on. To change them later takes an engine about as long as to start a small program, so a cell that
@@ -156,7 +124,7 @@ export function makeCreateBody(inputs: BodyInputs): CreateBody {
   return {
     Image: plan.image,
     User: `${uid}:${uid}`,
-    Hostname: 'cell',
+    Hostname: cellHostname,
     // A name without a value takes the variable away: an engine adds HOSTNAME by itself.
     Env: [...Object.entries(cellEnvironment).map(([name, value]) => `${name}=${value}`), 'HOSTNAME'],
     Entrypoint: [],
@@ -188,40 +156,20 @@ export function makeCreateBody(inputs: BodyInputs): CreateBody {
       RestartPolicy: { Name: 'no', MaximumRetryCount: 0 },
       Tmpfs: { [cellPaths.scratch]: tmpfsOptions(inputs) },
       Ulimits: makeUlimits(plan),
-      MaskedPaths: [...maskedProcPaths, ...maskedPaths],
-      ReadonlyPaths: ['/proc/sys', ...readonlyDevices],
+      MaskedPaths: [...maskedProcPaths, ...shownProcPaths, ...maskedPaths],
+      ReadonlyPaths: [...readonlyProcPaths, ...readonlyDevices],
     },
   };
 }
 
-function tmpfsOptions({ plan: { limits }, uid, limitsFiles }: BodyInputs): string {
+function tmpfsOptions({ plan: { limits }, uid }: BodyInputs): string {
   return [
     ...['rw', 'noexec', 'nosuid', 'nodev', `size=${limits.scratchBytes}`],
     // The directory itself is one of its inodes.
-    ...(limitsFiles ? [`nr_inodes=${limits.scratchInodes + 1}`] : []),
+    `nr_inodes=${limits.scratchInodes + 1}`,
     ...['mode=0700', `uid=${uid}`, `gid=${uid}`],
   ].join(',');
 }
 
-/**
- * Soft and hard alike. Processor time is the backstop for a driver that can no longer kill: more than all cores for all
- * of the lifetime. NPROC stands above the pids limit, so that it is the cgroup that refuses and counts.
- */
-function makeUlimits({ limits }: CellPlan): HostConfig['Ulimits'] {
-  const cores = Math.max(limits.cpu, limits.bootCpu);
-  const values: Record<string, number> = {
-    core: 0,
-    cpu: Math.ceil((limits.lifetimeMs / 1000) * cores) + 1,
-    // No file is larger than the one place where files can be written; a page more, so that ENOSPC comes first.
-    fsize: limits.scratchBytes + 4096,
-    memlock: 65_536,
-    msgqueue: 0,
-    nice: 0,
-    nofile: limits.openFiles,
-    nproc: limits.pids + 64,
-    rtprio: 0,
-    sigpending: 256,
-    stack: 8 * 1024 * 1024,
-  };
-  return Object.entries(values).map(([Name, value]) => ({ Name, Soft: value, Hard: value }));
-}
+const makeUlimits = (plan: CellPlan): HostConfig['Ulimits'] =>
+  cellRlimits(plan).map(([Name, value]) => ({ Name, Soft: value, Hard: value }));

@@ -17,8 +17,6 @@ export interface EngineFacts {
   class: CellClass;
   /** What is known against the engine's programs. */
   programs: JudgedProgram[];
-  /** Whether the number of files in a tmpfs can be bounded. */
-  limitsFiles: boolean;
   /** Whether ids of containers are mapped to others of the host, by the daemon and for all alike. */
   remapsIds: boolean;
   /** Stands for everything that a test of this engine depends on. Another engine, version or runtime has another. */
@@ -53,7 +51,6 @@ export async function readEngineFacts(api: EngineApi, chosenRuntime: string | un
     // Whatever a runtime is called: a name proves no kernel of its own, and none runs so through an engine's API.
     class: 'ns',
     programs: judgePrograms(version, program),
-    limitsFiles: true,
     remapsIds: (info.SecurityOptions ?? []).some((option) => option.split(',').includes('name=userns')),
     fingerprint: hashOf(
       JSON.stringify([

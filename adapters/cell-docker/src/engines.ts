@@ -97,17 +97,10 @@ export function requireClass(facts: EngineFacts, wanted: CellClass): void {
 }
 
 function requireAccepted({ acceptedRisks }: ResolvedOptions, facts: EngineFacts): void {
-  const refused = risksTaken(facts).find((risk) => !acceptedRisks.includes(risk));
-  if (refused === undefined) return;
-  if (refused === 'runtime-below-floor') {
-    throw new GloveboxError('HOST_UNSUPPORTED', {
-      message: `${openHoles(facts).join('. ')}.`,
-      hint: 'Upgrade the container engine and its runtime, or accept the risk runtime-below-floor.',
-    });
-  }
-  throw new GloveboxError('ENGINE_REFUSED', {
-    message: `The container engine cannot do without the risk ${refused}.`,
-    hint: `Use another engine, or accept the risk ${refused}.`,
+  if (risksTaken(facts).every((risk) => acceptedRisks.includes(risk))) return;
+  throw new GloveboxError('HOST_UNSUPPORTED', {
+    message: `${openHoles(facts).join('. ')}.`,
+    hint: 'Upgrade the container engine and its runtime, or accept the risk runtime-below-floor.',
   });
 }
 

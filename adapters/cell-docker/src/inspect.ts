@@ -49,7 +49,6 @@ export async function inspectEngine(
     limitsFact(engine),
     swapFact(engine),
     userNamespaceFact(engine),
-    inodesFact(context.options, engine),
   ];
   const mayProbe = image !== undefined && isUsable(facts, true);
   return report([...facts, ...(mayProbe ? await probeFacts(context, engine, image) : unprobedFacts())]);
@@ -115,14 +114,4 @@ function userNamespaceFact({ remapsIds }: EngineFacts): HostFact {
           hint: 'Turn on userns-remap in the engine.',
         },
   );
-}
-
-function inodesFact({ acceptedRisks }: ResolvedOptions, { limitsFiles, runtime }: EngineFacts): HostFact {
-  const risk = 'scratch-inodes-unlimited';
-  if (limitsFiles) return hostFact('scratch-inodes', true, inForce('the number of files in scratch is limited'));
-  const outcome = missing(
-    `${runtime} cannot limit the number of files in scratch`,
-    `Use another runtime, or accept the risk ${risk}.`,
-  );
-  return { ...hostFact('scratch-inodes', !acceptedRisks.includes(risk), outcome), risk };
 }

@@ -56,7 +56,6 @@ const body = makeCreateBody({
   marker: 'marker',
   seccomp: '{}',
   arch: 'x64',
-  limitsFiles: true,
 });
 
 describe('the file of system calls that Podman is given', () => {

@@ -10,7 +10,7 @@ export function profileOf(facts: EngineFacts, uid: number): CellProfile {
   return {
     userNamespace: facts.remapsIds ? 'remapped' : 'none',
     namespacesBy: 'engine',
-    scratchInodes: facts.limitsFiles ? 'limited' : 'unlimited',
+    scratchInodes: 'limited',
     uid,
     rootOptions: ['ro'],
     devOptions: ['nosuid'],

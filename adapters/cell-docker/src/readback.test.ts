@@ -16,7 +16,6 @@ const asked = makeCreateBody({
   marker: 'marker',
   seccomp: '{}',
   arch: 'x64',
-  limitsFiles: true,
 });
 
 /** What an honest engine tells of a container that it has made so and not started. */

@@ -1,6 +1,5 @@
-import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Cell, CellEnd, CellFacts } from '@glovebox/cell';
+import { type Cell, type CellEnd, type CellFacts, checkDispatch, readExitCode } from '@glovebox/cell';
 import { type CellId, type CellPlan, GloveboxError, toErrorData } from '@glovebox/contract';
 import { anotherEngine } from './another-engine.ts';
 import type { CellStreams, StreamEvents } from './cell-streams.ts';
@@ -116,10 +115,7 @@ export function superviseCell(parts: RunningCellParts): Cell {
     facts: parts.facts,
     ...streams,
     async dispatch({ cpu, deadlineMs }) {
-      if (dispatched) throw new GloveboxError('INTERNAL', { message: 'A cell is dispatched once.' });
-      if (!(cpu > 0 && cpu <= plan.limits.cpu) || !(deadlineMs > 0)) {
-        throw new GloveboxError('PLAN_REFUSED', { message: 'A dispatch cannot give more than the plan.' });
-      }
+      checkDispatch(plan, { cpu, deadlineMs }, !dispatched);
       dispatched = true;
       if (life.kind === 'ending') return;
       // The deadline first: a limit that cannot be set must not leave a cell without one.
@@ -231,7 +227,7 @@ function explain(cause: CellEnd['cause'] | undefined, death: Death, use: CellUse
     return { cause: cause ?? 'violation', exit, ...(death.kind === 'gone' ? { error } : {}) };
   }
   const { State } = death.container;
-  const exit = asCellExit(State.ExitCode);
+  const exit = readExitCode(State.ExitCode);
   if (cause !== undefined) return { cause, exit };
   if (State.Error !== '' || State.Status === 'created') {
     const said = State.Error === '' ? 'it says that it did, and that there is none.' : oneLine(State.Error);
@@ -240,10 +236,4 @@ function explain(cause: CellEnd['cause'] | undefined, death: Death, use: CellUse
   }
   if ((State.OOMKilled || use.oomKilled) && State.ExitCode !== 0) return { cause: 'oom', exit };
   return { cause: 'self', exit };
-}
-
-/** An engine tells death by a signal as 128 and its number. An exit code that a process chose above 128 reads the same. */
-function asCellExit(code: number): CellEnd['exit'] {
-  const name = Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
-  return code <= 128 || name === undefined ? { code, signal: null } : { code: null, signal: name };
 }

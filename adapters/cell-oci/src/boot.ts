@@ -1,7 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Cell, type CellFacts, type ChannelWiring, cellPaths, planHash } from '@glovebox/cell';
+import {
+  type Cell,
+  type CellFacts,
+  type ChannelWiring,
+  cellOomScoreAdj,
+  cellPaths,
+  cpuSeconds,
+  planHash,
+} from '@glovebox/cell';
 import type { UidClaims } from '@glovebox/cell/host';
 import { formatOwnedName, hostError, type OwnerMark } from '@glovebox/cell/host';
 import { type CellId, type CellPlan, GloveboxError } from '@glovebox/contract';
@@ -13,7 +21,7 @@ import { gvisorProfile } from './gvisor-profile.ts';
 import { type Host, risksTaken } from './host.ts';
 import { type Launched, launch, release, type UserNamespace } from './launch.ts';
 import { bindsOf, chooseMountPoint, mountTable, namespacedBindsOf, reachable } from './launch-mounts.ts';
-import { cellOomScoreAdj, cpuSeconds, makeSpec, type OciSpec } from './oci-spec.ts';
+import { makeSpec, type OciSpec } from './oci-spec.ts';
 import { driverName, isWeakened, type ResolvedOptions } from './options.ts';
 import { propertiesOf, weakenedProperty } from './properties.ts';
 import { superviseCell } from './running-cell.ts';

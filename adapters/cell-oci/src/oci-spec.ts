@@ -2,9 +2,15 @@ import {
   type ChannelWiring,
   cellCommand,
   cellEnvironment,
+  cellHostname,
+  cellOomScoreAdj,
   cellPaths,
+  cellRlimits,
   cellUid,
   compileSeccomp,
+  maskedProcPaths,
+  readonlyDevices,
+  readonlyProcPaths,
   type SeccompProfile,
   type SyscallArch,
   seccompOf,
@@ -68,56 +74,6 @@ export interface SpecInputs {
   apparmorProfile?: string;
   wiring?: ChannelWiring;
 }
-
-export const cellHostname = 'cell';
-/** Above everything that matters: where the whole host is short of memory, cells go first. */
-export const cellOomScoreAdj = 500;
-
-/** Where /proc cannot be had without them, parts of it that tell of the host or reach it. */
-const maskedProcPaths = [
-  '/proc/acpi',
-  '/proc/asound',
-  '/proc/bus',
-  '/proc/cmdline',
-  '/proc/config.gz',
-  '/proc/diskstats',
-  '/proc/driver',
-  '/proc/fs',
-  '/proc/interrupts',
-  '/proc/iomem',
-  '/proc/ioports',
-  '/proc/irq',
-  '/proc/kallsyms',
-  '/proc/kcore',
-  '/proc/key-users',
-  '/proc/keys',
-  '/proc/kmsg',
-  '/proc/kpagecount',
-  '/proc/kpageflags',
-  '/proc/latency_stats',
-  '/proc/locks',
-  '/proc/modules',
-  '/proc/partitions',
-  '/proc/sched_debug',
-  '/proc/schedstat',
-  '/proc/scsi',
-  '/proc/slabinfo',
-  '/proc/softirqs',
-  '/proc/swaps',
-  '/proc/sysrq-trigger',
-  '/proc/timer_list',
-  '/proc/timer_stats',
-  '/proc/vmallocinfo',
-  '/proc/zoneinfo',
-];
-const readonlyProcPaths = ['/proc/sys'];
-
-/**
- * The runtime shows the host's own devices. On a mount that can be written anybody may set the times of one, for the host
- * and all other cells to see. Reading from a device and writing to it do not depend on that. A runtime opens descriptor 0
- * anew from here.
- */
-const readonlyDevices = ['/dev/full', '/dev/null', '/dev/random', '/dev/tty', '/dev/urandom', '/dev/zero'];
 
 /** The runtime adds a terminal device to /dev unasked; with null bound over it nothing there is a terminal. */
 const maskedDevices = ['/dev/tty'];
@@ -200,27 +156,5 @@ export function makeSpec(inputs: SpecInputs): OciSpec {
   };
 }
 
-/** More than all cores for all of the lifetime: the backstop for a driver that can no longer kill. */
-export const cpuSeconds = ({ cpu, bootCpu, lifetimeMs }: CellPlan['limits']): number =>
-  Math.ceil((lifetimeMs / 1000) * Math.max(cpu, bootCpu)) + 1;
-
-/**
- * Soft and hard alike. NPROC stands above the pids limit, so that it is the cgroup that refuses and counts.
- */
-function makeRlimits({ limits }: CellPlan): OciSpec['process']['rlimits'] {
-  const values: Record<string, number> = {
-    RLIMIT_CORE: 0,
-    RLIMIT_CPU: cpuSeconds(limits),
-    // No file is larger than the one place where files can be written; a page more, so that ENOSPC comes first.
-    RLIMIT_FSIZE: limits.scratchBytes + 4096,
-    RLIMIT_MEMLOCK: 65_536,
-    RLIMIT_MSGQUEUE: 0,
-    RLIMIT_NICE: 0,
-    RLIMIT_NOFILE: limits.openFiles,
-    RLIMIT_NPROC: limits.pids + 64,
-    RLIMIT_RTPRIO: 0,
-    RLIMIT_SIGPENDING: 256,
-    RLIMIT_STACK: 8 * 1024 * 1024,
-  };
-  return Object.entries(values).map(([type, value]) => ({ type, hard: value, soft: value }));
-}
+const makeRlimits = (plan: CellPlan): OciSpec['process']['rlimits'] =>
+  cellRlimits(plan).map(([name, value]) => ({ type: `RLIMIT_${name.toUpperCase()}`, hard: value, soft: value }));

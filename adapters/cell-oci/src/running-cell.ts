@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
-import type { Cell, CellEnd, CellFacts } from '@glovebox/cell';
+import { type Cell, type CellEnd, type CellFacts, checkDispatch, readExitCode } from '@glovebox/cell';
 import { type CellId, type CellPlan, GloveboxError } from '@glovebox/contract';
 import type { CellCgroup, CgroupUse } from './cell-cgroup.ts';
 import type { CellFolder } from './cell-folder.ts';
@@ -82,10 +82,7 @@ export function superviseCell(parts: RunningCellParts): Cell {
     stderr: launched.stderr,
     stdin: launched.stdin,
     async dispatch({ cpu, deadlineMs }) {
-      if (dispatched) throw new GloveboxError('INTERNAL', { message: 'A cell is dispatched once.' });
-      if (!(cpu > 0 && cpu <= plan.limits.cpu) || !(deadlineMs > 0)) {
-        throw new GloveboxError('PLAN_REFUSED', { message: 'A dispatch cannot give more than the plan.' });
-      }
+      checkDispatch(plan, { cpu, deadlineMs }, !dispatched);
       dispatched = true;
       if (life.kind === 'ending') return;
       // The deadline first: a limit that cannot be set must not leave a cell without one.
@@ -146,9 +143,4 @@ function explainExit(exit: Exit, use: CgroupUse, folder: CellFolder): Explanatio
   return { cause: 'self' };
 }
 
-/** A runtime tells death by a signal as 128 and its number. An exit code that a process chose above 128 reads the same. */
-function asCellExit({ code, signal }: Exit): CellEnd['exit'] {
-  if (code === null || code <= 128) return { code, signal };
-  const name = Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
-  return name === undefined ? { code, signal } : { code: null, signal: name };
-}
+const asCellExit = ({ code, signal }: Exit): CellEnd['exit'] => (code === null ? { code, signal } : readExitCode(code));

@@ -1,13 +1,12 @@
 import type { Socket } from 'node:net';
 import { availableParallelism } from 'node:os';
-import type { CellDriver } from '@glovebox/cell';
+import { type CellDriver, createTurns, type Turns } from '@glovebox/cell';
 import { type CelldAnswer, celldError, encodeCelldLine } from '@glovebox/cell/celld-protocol';
 import { type CellId, GloveboxError, toErrorData } from '@glovebox/contract';
 import type { CellSession } from './cell-session.ts';
 import { createHostRequests, type HostRequests } from './host-requests.ts';
 import type { KnownImages } from './images.ts';
 import type { Quota } from './quota.ts';
-import { createTurns, type Turns } from './turns.ts';
 
 /** What all connections share. */
 export interface House {

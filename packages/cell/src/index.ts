@@ -1,4 +1,5 @@
-export { checkPlan, idInUse } from './check-plan.ts';
+export { readExitCode } from './cell-exit.ts';
+export { checkDispatch, checkPlan, idInUse } from './check-plan.ts';
 export {
   type ChannelWiring,
   cellCommand,
@@ -31,6 +32,15 @@ export type {
   OwnerIdentity,
   SweepReport,
 } from './driver.ts';
+export {
+  cellHostname,
+  cellOomScoreAdj,
+  cellRlimits,
+  cpuSeconds,
+  maskedProcPaths,
+  readonlyDevices,
+  readonlyProcPaths,
+} from './hardening.ts';
 export {
   caught,
   type FactOutcome,
@@ -66,4 +76,5 @@ export {
 export { type Sweeper, type SweeperOptions, startSweeper } from './sweeper.ts';
 export { type ProbeCall, probeCalls } from './syscalls.ts';
 export { assembleSysprobe, type ProbeOutcome, readSysprobe, type SysprobeReport, sysprobeArch } from './sysprobe.ts';
+export { createTurns, type Turns } from './turns.ts';
 export { type Weakening, weakenings } from './weakening.ts';

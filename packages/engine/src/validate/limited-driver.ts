@@ -1,31 +1,21 @@
-import type { CellDriver } from '@glovebox/cell';
+import { type CellDriver, createTurns } from '@glovebox/cell';
 
 /**
  * The same driver with at most `limit` cells alive at a time; who boots one more waits, in order. A cell counts until it
  * is dead.
  */
 export function limitCells(driver: CellDriver, limit: number): CellDriver {
-  let free = limit;
-  const waiting: (() => void)[] = [];
-  const acquire = async (): Promise<void> => {
-    if (free > 0) free--;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-  };
-  const release = (): void => {
-    const next = waiting.shift();
-    if (next === undefined) free++;
-    else next();
-  };
+  const turns = createTurns(limit);
   return {
     ...driver,
     async boot(plan, id) {
-      await acquire();
+      const end = await turns.begin();
       try {
         const cell = await driver.boot(plan, id);
-        void cell.ended.then(release, release);
+        void cell.ended.then(end, end);
         return cell;
       } catch (error) {
-        release();
+        end();
         throw error;
       }
     },
