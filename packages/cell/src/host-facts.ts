@@ -1,6 +1,7 @@
 import { toErrorData } from '@glovebox/contract';
-import { type ConformanceResult, conformanceChecks, witnessedCases } from './conformance.ts';
+import { type ConformanceResult, conformanceChecks } from './conformance.ts';
 import type { CellFacts, HostFact } from './driver.ts';
+import { witnessedCases } from './witnessed-cases.ts';
 
 /** How reports of hosts are made, by every driver alike. */
 export type FactOutcome = Pick<HostFact, 'state' | 'detail'> & { hint?: string };

@@ -19,7 +19,6 @@ export {
   judgeProbe,
   type Seen,
   type WitnessedCase,
-  witnessedCases,
 } from './conformance.ts';
 export type {
   Cell,
@@ -78,3 +77,4 @@ export { type ProbeCall, probeCalls } from './syscalls.ts';
 export { assembleSysprobe, type ProbeOutcome, readSysprobe, type SysprobeReport, sysprobeArch } from './sysprobe.ts';
 export { createTurns, type Turns } from './turns.ts';
 export { type Weakening, weakenings } from './weakening.ts';
+export { witnessedCases } from './witnessed-cases.ts';
