@@ -71,6 +71,30 @@ export interface CellBench {
   remove(): void;
 }
 
+/** A plan with room for a small program, changed as told. */
+export function benchPlan(
+  image: Digest,
+  limits: Partial<CellPlan['limits']> = {},
+  role: CellPlan['role'] = 'run',
+): CellPlan {
+  const base = planRunCell(
+    image,
+    {
+      cpu: 1,
+      memoryBytes: 128 * MiB,
+      pids: 64,
+      timeoutMs: 30_000,
+      outputBytes: MiB,
+      logBytes: MiB,
+      filesBytes: 0,
+      filesCount: 0,
+      scratchBytes: MiB,
+    },
+    'ns',
+  );
+  return { ...base, role, limits: { ...base.limits, ...limits } };
+}
+
 export function openCellBench(given: Partial<OciDriverOptions> = {}): CellBench {
   // As a data directory: only root can enter, so the cell's uid must reach its root some other way.
   const home = mkdtempSync(join(tmpdir(), 'glovebox-cells-'));
@@ -82,24 +106,7 @@ export function openCellBench(given: Partial<OciDriverOptions> = {}): CellBench 
     createOciDriver({ instance, runDirectory, rootfsOf: () => rootfs, ...given, ...options });
   const driver = open();
   const booted: Cell[] = [];
-  const plan: CellBench['plan'] = (limits = {}, role = 'run') => {
-    const base = planRunCell(
-      testImage,
-      {
-        cpu: 1,
-        memoryBytes: 128 * MiB,
-        pids: 64,
-        timeoutMs: 30_000,
-        outputBytes: MiB,
-        logBytes: MiB,
-        filesBytes: 0,
-        filesCount: 0,
-        scratchBytes: MiB,
-      },
-      'ns',
-    );
-    return { ...base, role, limits: { ...base.limits, ...limits } };
-  };
+  const plan: CellBench['plan'] = (limits, role) => benchPlan(testImage, limits, role);
   return {
     home,
     instance,

@@ -11,14 +11,12 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Cell, type CellDriver, planRunCell } from '@glovebox/cell';
+import type { Cell, CellDriver } from '@glovebox/cell';
 import { createDockerDriver, type DockerDriverOptions } from '@glovebox/cell-docker';
 import { type CellPlan, type Digest, type InstanceId, newCellId, newInstanceId } from '@glovebox/contract';
-import { type BenchCell, benchHarness, listenTo } from './cell-bench.ts';
+import { type BenchCell, benchHarness, benchPlan, listenTo } from './cell-bench.ts';
 import { makeCellRootfs } from './cell-rootfs.ts';
 import { tarItem } from './tar-writer.ts';
-
-const MiB = 1024 * 1024;
 
 export interface EngineImage {
   digest: Digest;
@@ -100,24 +98,7 @@ export function openDockerBench(
     });
   const driver = open();
   const booted: Cell[] = [];
-  const plan: DockerBench['plan'] = (limits = {}, role = 'run') => {
-    const base = planRunCell(
-      image.digest,
-      {
-        cpu: 1,
-        memoryBytes: 128 * MiB,
-        pids: 64,
-        timeoutMs: 30_000,
-        outputBytes: MiB,
-        logBytes: MiB,
-        filesBytes: 0,
-        filesCount: 0,
-        scratchBytes: MiB,
-      },
-      'ns',
-    );
-    return { ...base, role, limits: { ...base.limits, ...limits } };
-  };
+  const plan: DockerBench['plan'] = (limits, role) => benchPlan(image.digest, limits, role);
   return {
     home,
     instance,

@@ -1,5 +1,5 @@
 import { type Cell, type CellDriver, checkPlan, idInUse } from '@glovebox/cell';
-import { type OwnedName, openUidClaims, readOwnMark } from '@glovebox/cell/host';
+import { isMadeBy, type OwnedName, openUidClaims, readOwnMark } from '@glovebox/cell/host';
 import type { CellId, CellPlan } from '@glovebox/contract';
 import { type BootContext, bootCell, isSameEngine } from './boot.ts';
 import { createEngineApi } from './engine-api.ts';
@@ -47,12 +47,7 @@ export function createDockerDriver(given: DockerDriverOptions): CellDriver {
   });
   const engine = createTestedEngine(options, api, contextFor);
 
-  const isOwn = (name: OwnedName): boolean =>
-    name.owner.pid === mark.owner.pid &&
-    name.owner.startTicks === mark.owner.startTicks &&
-    name.owner.bootId === mark.owner.bootId &&
-    name.owner.instance === mark.owner.instance &&
-    name.pidNamespace === mark.pidNamespace;
+  const isOwn = (name: OwnedName): boolean => isMadeBy(mark, name);
 
   return {
     name: driverName,

@@ -7,7 +7,7 @@ import {
   idInUse,
   type SweepReport,
 } from '@glovebox/cell';
-import { formatOwnedName, type OwnedName, openUidClaims, readOwnMark } from '@glovebox/cell/host';
+import { formatOwnedName, isMadeBy, type OwnedName, openUidClaims, readOwnMark } from '@glovebox/cell/host';
 import type { CellClass, CellId, CellPlan } from '@glovebox/contract';
 import { type BootContext, type BootedCell, bootCell, bundleOwner } from './boot.ts';
 import { createBootTurns, whenMade } from './boot-turns.ts';
@@ -44,12 +44,7 @@ export function createOciDriver(given: OciDriverOptions): CellDriver {
     return finding;
   };
 
-  const isOwn = (name: OwnedName): boolean =>
-    name.owner.pid === mark.owner.pid &&
-    name.owner.startTicks === mark.owner.startTicks &&
-    name.owner.bootId === mark.owner.bootId &&
-    name.owner.instance === mark.owner.instance &&
-    name.pidNamespace === mark.pidNamespace;
+  const isOwn = (name: OwnedName): boolean => isMadeBy(mark, name);
 
   const boot = async (unsafePlan: CellPlan, unsafeId: CellId, onBooted?: (cell: BootedCell) => void): Promise<Cell> => {
     const plan = checkPlan(unsafePlan, unsafeId);

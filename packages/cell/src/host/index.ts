@@ -1,6 +1,7 @@
 export { errnoOf, hostError } from './host-errors.ts';
 export {
   formatOwnedName,
+  isMadeBy,
   judgeOwner,
   type OwnedName,
   type OwnerMark,

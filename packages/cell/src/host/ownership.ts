@@ -45,6 +45,14 @@ export function readOwnMark(instance: InstanceId): OwnerMark {
   return { owner: { instance, bootId, pid, startTicks }, pidNamespace };
 }
 
+/** Whether it is this very owner's, and not another process's of the same instance. */
+export const isMadeBy = (mark: OwnerMark, name: OwnerMark): boolean =>
+  name.owner.pid === mark.owner.pid &&
+  name.owner.startTicks === mark.owner.startTicks &&
+  name.owner.bootId === mark.owner.bootId &&
+  name.owner.instance === mark.owner.instance &&
+  name.pidNamespace === mark.pidNamespace;
+
 /** Judge by positive observation only. `unknown` is never treated as dead. */
 export const judgeOwner = ({ owner, pidNamespace }: OwnerMark): ProcessVerdict =>
   judgeProcess({ ...owner, pidNamespace });
