@@ -11,6 +11,7 @@ export const packageArrows: { [name: string]: readonly string[] } = {
   validate: ['contract'],
   artifact: ['contract'],
   client: ['contract'],
+  egress: ['contract'],
   guest: ['channel', 'sdk'],
   engine: ['contract', 'channel', 'cell', 'validate', 'artifact'],
 };
@@ -72,6 +73,7 @@ export const builtinRules: readonly BuiltinRule[] = [
     // interrupts: adopts the descriptor that the launcher left it; nothing is connected. celld: local sockets alone.
     // cell-docker: the one engine that it is given, by a client of its own.
     allowed: [
+      'packages/egress/',
       'packages/guest/',
       'adapters/registry-npm/',
       'adapters/cell-docker/',

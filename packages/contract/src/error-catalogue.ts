@@ -482,6 +482,51 @@ export const errorCatalogue = {
     'It comes with a later version.',
   ),
 
+  // Egress
+  EGRESS_DENIED: entry(
+    4,
+    'final',
+    'A request was denied; nothing of it left.',
+    'See the reason and the patch in the details, and who has to agree; glovebox policy check tells which rule decides.',
+  ),
+  EGRESS_BUDGET: entry(
+    1,
+    'user',
+    'The requests of the attempt are over a budget of its manifest.',
+    'Ask for less, or raise maxRequests, maxResponseBytes or maxRedirects in capabilities.http.',
+  ),
+  EGRESS_FAILED: entry(
+    1,
+    'retry',
+    'A request was allowed, and the other side could not be reached or broke off.',
+    'See the reason in the details; try again when the other side is up.',
+  ),
+  EGRESS_TIMED_OUT: entry(
+    1,
+    'retry',
+    'A request was allowed, and the other side took too long.',
+    'Try again, or see whether the other side is slow.',
+  ),
+  CELL_HTTP_ONLY: entry(
+    1,
+    'user',
+    'A connection out of a cell speaks HTTP/1.1, TLS included, and nothing else.',
+    'Use an HTTP client over http or https; raw TCP, HTTP/2 sessions and socket paths lead nowhere.',
+  ),
+  EGRESS_POLICY_INVALID: entry(
+    2,
+    'user',
+    'The egress policy is not valid; nothing was changed.',
+    'See the place, and glovebox policy show for one that is.',
+  ),
+  CASSETTE_INVALID: entry(2, 'user', 'A cassette is not valid.', 'Record it again with glovebox node run --record.'),
+  CASSETTE_MISS: entry(
+    1,
+    'user',
+    'A request is not in the cassette.',
+    'The details have the nearest one that is; record again if the node now asks for something else.',
+  ),
+
   // Attempt: how it was ended
   TIMED_OUT: entry(
     1,

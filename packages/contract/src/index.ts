@@ -5,6 +5,7 @@ export * from './build-control.ts';
 export * from './build-limits.ts';
 export * from './control.ts';
 export * from './draft.ts';
+export * from './egress.ts';
 export { type ErrorCode, type ErrorEntry, errorCatalogue, errorCodes } from './error-catalogue.ts';
 export { exitMeanings, kindMeanings } from './error-meanings.ts';
 export { type ErrorData, GloveboxError, type GloveboxErrorOptions, type Place, toErrorData } from './errors.ts';
@@ -14,6 +15,7 @@ export { type Json, type JsonLimits, type JsonTextFault, jsonTextDepth, jsonText
 export * from './key-list.ts';
 export {
   defaultScratchBytes,
+  type HttpRule,
   type Manifest,
   manifestJsonSchema,
   manifestLimits,

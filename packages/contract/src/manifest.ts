@@ -48,14 +48,18 @@ const authorSchema = z.custom<{ [key: string]: Json }>(
 const hostName = /^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-const httpRuleSchema = z.strictObject({
+/** One thing that a node may ask for. Patterns of paths: `*` is one segment, `**` at the end is all that follows. */
+export const httpRuleSchema = z.strictObject({
   scheme: z.enum(['https', 'http']).default('https'),
   host: z.string().max(253).regex(hostName, 'must be a lower-case host name, or *. and one'),
   port: z.int().min(1).max(65_535).default(443),
   methods: z.array(z.enum(methods)).min(1).max(methods.length),
   paths: z.array(z.string().max(1024).startsWith('/')).min(1).max(64),
+  /** Whether a GET may become a WebSocket, over which bytes then go both ways. */
+  websocket: z.boolean().default(false),
   reason: z.string().min(1).max(300).optional(),
 });
+export type HttpRule = z.infer<typeof httpRuleSchema>;
 
 const slotSchema = z.strictObject({
   kinds: z
