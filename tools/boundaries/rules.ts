@@ -13,7 +13,7 @@ export const packageArrows: { [name: string]: readonly string[] } = {
   client: ['contract'],
   egress: ['contract'],
   guest: ['channel', 'sdk'],
-  engine: ['contract', 'channel', 'cell', 'validate', 'artifact'],
+  engine: ['contract', 'channel', 'cell', 'validate', 'artifact', 'egress'],
 };
 
 /** Apps that another app has inside: without a server, the CLI speaks to the same API in its own process. */

@@ -1,5 +1,6 @@
 import type { CellDriver } from '@glovebox/cell';
 import type { CellClass } from '@glovebox/contract';
+import type { Egress } from '@glovebox/egress';
 import type {
   ArtifactStore,
   AuditLog,
@@ -7,6 +8,8 @@ import type {
   BundleCache,
   CheckCache,
   DraftStore,
+  EgressLog,
+  EgressPolicies,
   ImageStore,
   PackagePolicy,
   PackageSource,
@@ -29,6 +32,10 @@ export interface Engine {
   readonly blobs: BlobStore;
   readonly images: ImageStore;
   readonly driver: CellDriver;
+  /** What nodes reach, and how. */
+  readonly egress: Egress;
+  readonly egressLog: EgressLog;
+  readonly egressPolicies: EgressPolicies;
   /** Isolation class of every cell, of author code and of our own tools. */
   readonly cellClass: CellClass;
   readonly packages: PackageSource;
@@ -43,6 +50,8 @@ export interface Engine {
   readonly keys: readonly string[];
   readonly now: () => number;
   readonly monotonicMs: () => number;
+  /** Milliseconds since boot, suspended time included: `bootClockMs` of @glovebox/egress. */
+  readonly bootMs: () => number;
 }
 
 /** Open parts of the engine, each at its first use: a call that lists runs must not start what builds nodes. */
@@ -61,6 +70,9 @@ export const openEngine = (open: OpenParts): Promise<Engine> =>
     'blobs',
     'images',
     'driver',
+    'egress',
+    'egressLog',
+    'egressPolicies',
     'cellClass',
     'packages',
     'packagePolicy',
@@ -69,4 +81,5 @@ export const openEngine = (open: OpenParts): Promise<Engine> =>
     'keys',
     'now',
     'monotonicMs',
+    'bootMs',
   );

@@ -115,5 +115,6 @@ export interface ReceiptSigner {
 }
 
 export type { LockedPackage, NodePackage, OpenJudge, ReadResult, ValueJudge } from '@glovebox/validate';
+export type * from './egress-ports.ts';
 export type * from './release-ports.ts';
 export type { FileRecord };
