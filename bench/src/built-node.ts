@@ -77,6 +77,7 @@ function jobOf({ limits, bundle, digest }: BuiltNode, input: Job['input']): Job 
     timeoutMs,
     bundle: { digest, sizeBytes: bundle.byteLength },
     limits: { outputBytes, logBytes, filesBytes, filesCount, scratchBytes },
+    http: false,
     idempotencyKey: 'bench',
     input,
     config: {},

@@ -47,6 +47,8 @@ export const jobSchema = z.strictObject({
     filesCount: z.int(),
     scratchBytes: z.int(),
   }),
+  /** Whether the manifest declares http: a cell whose node may not ask for anything loads nothing to ask with. */
+  http: z.boolean(),
   idempotencyKey: z.string(),
   input: z.json(),
   config: z.json(),

@@ -127,7 +127,10 @@ export interface DialRequest {
 
 export interface DialResponse {
   readonly status: number;
-  /** Lower-case names; `set-cookie` is joined as the channel carries it. Hop-by-hop headers are gone. */
+  /**
+   * Lower-case names. Several fields of one name are joined by `, `; but the value of `set-cookie` is always a JSON array of
+   * texts, one for each field, as the channel carries it. Hop-by-hop headers are gone.
+   */
   readonly headers: Readonly<Record<string, string>>;
   /** Decoded. For one reader; reading it is what lets more come. Leaving the loop early ends the request. */
   readonly body: AsyncIterable<Uint8Array>;
@@ -185,6 +188,7 @@ export interface CellRequest {
   respond(head: { status: number; headers: { [name: string]: string } }): void;
   write(chunk: Uint8Array): Promise<void>;
   end(): void;
+  /** Where an answer has begun and breaks off, the reason begins with an EgressReason, by which the cell names its error. */
   reset(reason: string): void;
 }
 

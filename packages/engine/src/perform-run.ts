@@ -192,6 +192,7 @@ function jobOf(prepared: PreparedRun, run: RunRecord, attempt: Attempt, limits: 
       filesCount: limits.filesCount,
       scratchBytes: limits.scratchBytes,
     },
+    http: prepared.manifest.capabilities.http !== undefined,
     // Another attempt of the run asks for the same effects.
     idempotencyKey: run.id,
     input: JSON.parse(run.inputText) as Json,

@@ -67,6 +67,8 @@ export interface HostOptions {
   config?: unknown;
   limits?: Partial<Job['limits']>;
   bundle?: Partial<Job['bundle']>;
+  /** Whether the node may use HTTP. */
+  http?: boolean;
   /** What the host accepts of the channel. */
   channel?: Partial<ChannelLimits>;
   /** How the cell gets its channel; by a socket on fd 3 where it is left out. */
@@ -185,6 +187,7 @@ export function start(harness: BuiltHarness, bundleText: string, options: HostOp
       scratchBytes: idleLimits.scratchBytes,
       ...options.limits,
     },
+    http: options.http ?? false,
     idempotencyKey: 'key-1',
     input: {},
     config: {},

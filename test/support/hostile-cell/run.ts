@@ -68,6 +68,7 @@ export async function runHostile(
             scratchBytes: 0,
             ...options.limits,
           },
+          http: false,
           idempotencyKey: 'k',
           input: null,
           config: null,

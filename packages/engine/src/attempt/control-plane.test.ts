@@ -16,6 +16,7 @@ function job(limits: Partial<Job['limits']> = {}): Job {
     timeoutMs: 1000,
     bundle: { digest: `sha256:${createHash('sha256').update(bundle).digest('hex')}`, sizeBytes: bundle.length },
     limits: { outputBytes: 64, logBytes: 1024, filesBytes: 100, filesCount: 2, scratchBytes: 0, ...limits },
+    http: false,
     idempotencyKey: 'k',
     input: { __proto__: null, a: [1] },
     config: {},

@@ -36,6 +36,12 @@ const guestCodes: ReadonlySet<string> = new Set<ErrorCode>([
   'FILES_NOT_DECLARED',
   'FILE_NAME_REFUSED',
   'NOT_AVAILABLE_YET',
+  'EGRESS_DENIED',
+  'EGRESS_BUDGET',
+  'EGRESS_FAILED',
+  'EGRESS_TIMED_OUT',
+  'CELL_HTTP_ONLY',
+  'CASSETTE_MISS',
 ]);
 
 const violationStates: Partial<Record<ErrorCode, EndState>> = {

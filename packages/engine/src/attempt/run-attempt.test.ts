@@ -40,6 +40,7 @@ function started(signal?: AbortSignal) {
         timeoutMs: 0,
         bundle: { digest: `sha256:${'0'.repeat(64)}`, sizeBytes: 1 },
         limits: { outputBytes: 100, logBytes: 1000, filesBytes: 0, filesCount: 0, scratchBytes: 0 },
+        http: false,
         idempotencyKey: 'k',
         input: null,
         config: null,

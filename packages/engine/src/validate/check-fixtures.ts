@@ -132,6 +132,7 @@ function attempt(
           filesCount: limits.filesCount,
           scratchBytes: limits.scratchBytes,
         },
+        http: pkg.manifest.capabilities.http !== undefined,
         idempotencyKey: id,
         input,
         config,
