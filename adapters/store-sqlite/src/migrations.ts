@@ -325,4 +325,69 @@ export const migrations: readonly Step[] = [
     SELECT RAISE(ABORT, 'an attempt is always that of its run');
   END;
   `,
+  `
+  -- Every revision of each project's policy: what a run was held to can be told later.
+  CREATE TABLE egress_policies (
+    project TEXT NOT NULL,
+    revision INTEGER NOT NULL CHECK (revision >= 1),
+    digest TEXT NOT NULL CHECK (length(digest) = 71 AND digest GLOB 'sha256:*'),
+    changed_by TEXT NOT NULL,
+    changed_ms REAL NOT NULL,
+    -- Canonical; the digest is that of its bytes.
+    policy_text TEXT NOT NULL,
+    PRIMARY KEY (project, revision)
+  ) STRICT;
+  CREATE TRIGGER egress_policies_no_update BEFORE UPDATE ON egress_policies BEGIN
+    SELECT RAISE(ABORT, 'a revision of a policy never changes');
+  END;
+  CREATE TRIGGER egress_policies_no_delete BEFORE DELETE ON egress_policies BEGIN
+    SELECT RAISE(ABORT, 'a revision of a policy is never removed');
+  END;
+  -- Nor is it replaced: the next revision is one that is not there yet.
+  CREATE TRIGGER egress_policies_follow BEFORE INSERT ON egress_policies
+  WHEN NEW.revision <> 1 + coalesce((SELECT max(revision) FROM egress_policies WHERE project = NEW.project), 0)
+    OR EXISTS (SELECT 1 FROM egress_policies WHERE rowid = NEW.rowid) BEGIN
+    SELECT RAISE(ABORT, 'the revision does not follow from the one before');
+  END;
+
+  -- Without references: requests are told of whatever becomes of their runs.
+  CREATE TABLE egress_records (
+    -- In order of arrival; lists are paged by it.
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    project TEXT NOT NULL,
+    run_id TEXT,
+    attempt_id TEXT,
+    seq INTEGER NOT NULL CHECK (seq >= 1),
+    at TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    node TEXT,
+    method TEXT NOT NULL,
+    scheme TEXT NOT NULL,
+    host TEXT NOT NULL,
+    port INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    outcome TEXT NOT NULL CHECK (outcome IN ('open', 'done', 'denied', 'over-budget', 'failed', 'aborted')),
+    rule TEXT,
+    reason TEXT,
+    address TEXT,
+    protocol TEXT,
+    status INTEGER,
+    bytes_up INTEGER NOT NULL CHECK (bytes_up >= 0),
+    bytes_down INTEGER NOT NULL CHECK (bytes_down >= 0),
+    duration_ms REAL,
+    retries INTEGER NOT NULL CHECK (retries >= 0)
+  ) STRICT;
+  CREATE UNIQUE INDEX egress_records_by_attempt ON egress_records (project, attempt_id, seq) WHERE attempt_id IS NOT NULL;
+  CREATE INDEX egress_records_by_project ON egress_records (project);
+  CREATE INDEX egress_records_by_run ON egress_records (project, run_id) WHERE run_id IS NOT NULL;
+  CREATE INDEX egress_records_by_host ON egress_records (project, host);
+  CREATE INDEX egress_records_by_outcome ON egress_records (project, outcome);
+  -- What has ended is final, and no end makes another request of what was decided on, whoever writes.
+  CREATE TRIGGER egress_records_end_is_final BEFORE UPDATE ON egress_records
+  WHEN OLD.outcome <> 'open' OR
+    (NEW.number, NEW.project, NEW.run_id, NEW.attempt_id, NEW.seq, NEW.at, NEW.purpose, NEW.node, NEW.method, NEW.scheme, NEW.host, NEW.port, NEW.path)
+    IS NOT (OLD.number, OLD.project, OLD.run_id, OLD.attempt_id, OLD.seq, OLD.at, OLD.purpose, OLD.node, OLD.method, OLD.scheme, OLD.host, OLD.port, OLD.path) BEGIN
+    SELECT RAISE(ABORT, 'the request has ended, or is another one');
+  END;
+  `,
 ];

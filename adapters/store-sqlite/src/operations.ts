@@ -9,6 +9,8 @@ import {
   putDraft,
   recoverValidations,
 } from './draft-transitions.ts';
+import { appendEgress, listEgress } from './egress-log.ts';
+import { getEgressPolicy, setEgressPolicy } from './egress-policies.ts';
 import { findRelease, listReleases } from './release-queries.ts';
 import { publishRelease, setReleaseImage, setReleaseState } from './release-transitions.ts';
 import { getRun, listRuns, readJournal, readLogs } from './run-queries.ts';
@@ -51,4 +53,9 @@ export const operations = {
   listCheckpoints,
   latestCheckpoint,
   addCheckpoint,
+
+  appendEgress,
+  listEgress,
+  getEgressPolicy,
+  setEgressPolicy,
 } as const;

@@ -1,7 +1,17 @@
 import { resolve } from 'node:path';
-import type { AuditEvent } from '@glovebox/contract';
-import type { AuditLog, DraftStore, ReleaseStore, RunStore } from '@glovebox/engine';
+import { type AuditEvent, defaultEgressPolicy, egressPolicySchema } from '@glovebox/contract';
+import { GloveboxError } from '@glovebox/contract/errors';
+import type {
+  AuditLog,
+  DraftStore,
+  EgressLog,
+  EgressPolicies,
+  EgressPolicyRevision,
+  ReleaseStore,
+  RunStore,
+} from '@glovebox/engine';
 import { type Connection, connectHere, connectWorker } from './connection.ts';
+import type { StoredEgressPolicy } from './egress-policies.ts';
 import { createDatabaseFile } from './open-database.ts';
 
 export interface StoreOptions {
@@ -22,6 +32,8 @@ export interface Store {
   readonly drafts: DraftStore;
   readonly releases: ReleaseStore;
   readonly audit: AuditLog;
+  readonly egressLog: EgressLog;
+  readonly egressPolicies: EgressPolicies;
   /** Once what was asked for before is done. Calls that come later fail. */
   close(): Promise<void>;
 }
@@ -47,6 +59,8 @@ export async function openStore(path: string, options: StoreOptions = {}): Promi
     drafts: draftStore(connection),
     releases: releaseStore(connection),
     audit: auditLog(connection),
+    egressLog: egressLog(connection),
+    egressPolicies: egressPolicies(connection),
     close: () => connection.close(),
   };
 }
@@ -104,4 +118,38 @@ function auditLog(connection: Connection): AuditLog {
     latestCheckpoint: () => connection.call('latestCheckpoint'),
     addCheckpoint: (checkpoint) => connection.call('addCheckpoint', checkpoint),
   };
+}
+
+function egressLog(connection: Connection): EgressLog {
+  return {
+    append: (records) => connection.call('appendEgress', records),
+    list: (query) => connection.call('listEgress', query),
+  };
+}
+
+function egressPolicies(connection: Connection): EgressPolicies {
+  return {
+    async get(project) {
+      const stored = await connection.call('getEgressPolicy', project);
+      if (stored === undefined) return { policy: defaultEgressPolicy, revision: 0, changedAt: null, changedBy: null };
+      return revisionOf(project, stored);
+    },
+    async set(project, policy, expectedRevision, actor, atMs) {
+      const { canonicalJson } = await import('@glovebox/artifact');
+      const policyText = canonicalJson(policy);
+      return connection.call('setEgressPolicy', { project, policyText, expectedRevision, actor, atMs });
+    },
+  };
+}
+
+/** What another version of the schema let in is refused and never read in part: a denial that was left out denies nothing. */
+function revisionOf(project: string, { value, ...rest }: StoredEgressPolicy): EgressPolicyRevision {
+  const parsed = egressPolicySchema.safeParse(value);
+  if (parsed.success) return { policy: parsed.data, ...rest };
+  const issue = parsed.error.issues[0];
+  throw new GloveboxError('EGRESS_POLICY_INVALID', {
+    message: `Revision ${rest.revision} of the egress policy of ${project} is none that this version knows: ${issue?.message}.`,
+    hint: 'Set the policy again.',
+    place: { path: `/${(issue?.path ?? []).map(String).join('/')}` },
+  });
 }

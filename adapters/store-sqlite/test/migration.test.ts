@@ -16,6 +16,7 @@ it('never changes a step that has shipped', () => {
     '0d8d1508f3ce6cc8195f64f65cba9611d96d6ad2d06b6796f289598c1403c25c',
     '53a6fd5fc66df13bf8288261311ddd7703a9b0969563a609d017d189e162d992',
     'd1afccd9d39536f223e8590f712a9c5058d503c98ab0ec8981e139badd656fbe',
+    'ed4935fa552bfe8ef23dce8c3aef8af78a73e97429ae2daeddaba1ded3109888',
   ]);
 });
 

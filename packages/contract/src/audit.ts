@@ -15,6 +15,7 @@ export const auditActions = [
   'release.revalidated',
   'attempt.ended',
   'key.rotated',
+  'egress-policy.set',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 
@@ -25,7 +26,7 @@ export const auditEventSchema = z.strictObject({
   actor: z.string(),
   project: z.string(),
   action: z.enum(auditActions),
-  /** The thing: `default/csv-profile` is a draft, `default/csv-profile@1.0.0` a release; or an attempt id. */
+  /** The thing: `default/csv-profile` is a draft, `default/csv-profile@1.0.0` a release; or an attempt id, or a project. */
   subject: z.string(),
   /** Digests and reasons; never an input, an output or a secret. */
   details: z.record(z.string(), z.json()),

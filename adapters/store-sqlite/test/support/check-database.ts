@@ -62,6 +62,14 @@ export function checkDatabase(path: string): string[] {
       `
       SELECT attempt_id FROM logs GROUP BY attempt_id HAVING min(seq) <> 1 OR max(seq) <> count(*)`,
     );
+    expectNone(
+      'a revision of an egress policy is not in the audit chain as it is, or not with the one before',
+      `
+      SELECT project, revision FROM egress_policies AS policy WHERE NOT EXISTS (
+        SELECT 1 FROM audit WHERE action = 'egress-policy.set' AND subject = policy.project AND actor = changed_by
+          AND details_json ->> 'revision' = revision AND details_json ->> 'digest' = digest AND details_json ->> 'previous' IS (
+            SELECT digest FROM egress_policies WHERE project = policy.project AND revision = policy.revision - 1))`,
+    );
     return [...problems, ...checkEndsByAudit(db), ...checkAudit(db), ...checkLifeCycle(db)];
   } finally {
     db.close();
