@@ -1,0 +1,75 @@
+/** Rounds of decoding that a path is looked at; one that still changes after them is refused. */
+const maxRounds = 8;
+
+/**
+ * Whether servers could read a path in ways of which one leaves it: some decode twice, some take `\` for `/`, some drop
+ * `;params` or blanks at the end of a segment, some fold full-width characters. Whatever any of these reads as `.` or `..`,
+ * or as a control character, makes a path ambiguous, and so does an escape that is none or is not UTF-8 (`%c0%ae` is a dot
+ * to a lax decoder).
+ *
+ * @param path as it was written, before a URL parser took dot segments out of it.
+ */
+export function isAmbiguousPath(path: string): boolean {
+  if (/%(?![0-9a-fA-F]{2})/.test(path)) return true;
+  let text = path;
+  for (let round = 0; round < maxRounds; round++) {
+    if (hasDotSegment(text) || hasControl(text)) return true;
+    const next = decodeEscapes(text);
+    if (next === undefined) return true;
+    if (next === text) return false;
+    text = next;
+  }
+  return true;
+}
+
+/**
+ * Decode until nothing changes, at most as often as `isAmbiguousPath` does; what is not UTF-8 stays as it is. For paths that
+ * are not ambiguous.
+ */
+export function decodeFully(path: string): string {
+  let text = path;
+  for (let round = 0; round < maxRounds; round++) {
+    const next = decodeEscapes(text);
+    if (next === undefined || next === text) return text;
+    text = next;
+  }
+  return text;
+}
+
+function hasDotSegment(text: string): boolean {
+  // Only what is not ASCII folds to something else.
+  const folded = isAscii(text) ? text : text.normalize('NFKC');
+  return folded.split(/[/\\]/).some((segment) => {
+    const params = segment.indexOf(';');
+    const bare = (params === -1 ? segment : segment.slice(0, params)).trim();
+    // Without its params such a segment is empty, and whoever merges empty segments reads one segment less.
+    return bare === '.' || bare === '..' || params === 0;
+  });
+}
+
+function hasControl(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < 0x20 || code === 0x7f) return true;
+  }
+  return false;
+}
+
+function isAscii(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0x7f) return false;
+  return true;
+}
+
+/** One round. @returns undefined where an escape is not UTF-8. */
+function decodeEscapes(text: string): string | undefined {
+  if (!text.includes('%')) return text;
+  try {
+    return text.replace(/(?:%[0-9a-fA-F]{2})+/g, (escapes) =>
+      new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
+        Buffer.from(escapes.replaceAll('%', ''), 'hex'),
+      ),
+    );
+  } catch {
+    return undefined;
+  }
+}
