@@ -1,5 +1,28 @@
 import type { Json, NodeContext, NodeHandler, NodeIds } from './api.ts';
 
+/** As text where it is UTF-8. */
+export type CassetteBody = { text: string } | { base64: string };
+
+/** A request, and what came of it. Header names are in lower case; bodies are whole and decoded. */
+export interface CassetteEntry {
+  request: {
+    method: string;
+    /** As the URL parser writes it, without fragment; values of parameters that hold a secret by their names are `not-recorded`. */
+    url: string;
+    /** To be read, never compared. */
+    headers?: { [name: string]: string };
+    /** Its digest alone where it is long. */
+    body?: CassetteBody | { digest: string; bytes: number };
+  };
+  response: { status: number; headers?: { [name: string]: string }; body?: CassetteBody };
+}
+
+/** Requests with their answers, from `fixtures/<name>.cassette.json`. */
+export interface Cassette {
+  schema: 'glovebox.cassette/1';
+  entries: CassetteEntry[];
+}
+
 export interface TestOptions<Input, Config> {
   /** Must be JSON, as in a run; the node gets a frozen copy. `{}` where it is left out. */
   input?: Input;
@@ -10,6 +33,11 @@ export interface TestOptions<Input, Config> {
   idempotencyKey?: string;
   /** As in `capabilities.files`, in bytes. `none`: the node declares no files. At most 50 MiB in 10 files where it is left out. */
   files?: 'none' | { maxBytes?: number; maxCount?: number };
+  /**
+   * A cassette, as JSON.parse gives it: `ctx.fetch` is answered from it, and from nowhere else, by the rules of a fixture.
+   * Nothing of node.json is applied. Where it is left out, every request is a miss.
+   */
+  http?: object;
   /** As `resources.output`, in bytes. 256 KiB where it is left out. */
   outputBytes?: number;
 }
@@ -35,11 +63,20 @@ export interface TestProgress {
   message?: string;
 }
 
+/** What `ctx.fetch` was asked for, each redirect by itself. */
+export interface TestRequest {
+  method: string;
+  url: string;
+  /** Undefined where the cassette has no such request. */
+  status: number | undefined;
+}
+
 /** What a node did beside its output, in order. */
 export interface TestTrace {
   readonly logs: TestLog[];
   readonly files: TestFile[];
   readonly progress: TestProgress[];
+  readonly requests: TestRequest[];
 }
 
 /**
@@ -81,7 +118,7 @@ export type TestResult<Output> = TestTrace &
  * The context of a node without a cell, for calling a handler, or a part of it, by hand: same checks of arguments, same
  * frozen input. No network, no wall: it tests a node, it does not contain one.
  *
- * @throws TypeError when an option is not as described, or input or config is no JSON.
+ * @throws TypeError when an option is not as described, input or config is no JSON, or `http` is no cassette.
  */
 export declare function createTestContext<Input = Json, Config = Json>(
   options?: TestOptions<Input, Config>,

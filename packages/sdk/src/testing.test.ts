@@ -160,10 +160,8 @@ describe('the test context', () => {
 
   it('answers what comes later as a cell does', async () => {
     const later = createTestContext().ctx as unknown as NodeContext & {
-      fetch(url: string): Promise<unknown>;
       credentials: { has(slot: string): boolean; reveal(slot: string): Promise<string> };
     };
-    expect(await codeOf(() => later.fetch('https://example.com'))).toBe('NOT_AVAILABLE_YET');
     expect(await codeOf(() => later.credentials.has('api'))).toBe('NOT_AVAILABLE_YET');
     expect(await codeOf(() => later.credentials.reveal('api'))).toBe('NOT_AVAILABLE_YET');
   });

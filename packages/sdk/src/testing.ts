@@ -15,6 +15,7 @@ import {
   readProgress,
   wrongChunk,
 } from './arguments.ts';
+import { cassetteFetch } from './cassette-fetch.ts';
 import { freezeJson } from './freeze-json.ts';
 import { encodeJson } from './json-output.ts';
 import { encodeForLog } from './log-fields.ts';
@@ -40,7 +41,7 @@ export const createTestContext: typeof PublicCreateTestContext = <Input, Config>
 ) => {
   const clock = createClock(options.now ?? defaultNow);
   const controller = new AbortController();
-  const trace: TestTrace = { logs: [], files: [], progress: [] };
+  const trace: TestTrace = { logs: [], files: [], progress: [], requests: [] };
   const unavailable = (what: string) => (): never => {
     throw new NodeError('NOT_AVAILABLE_YET', `${what} is not available yet`);
   };
@@ -69,7 +70,7 @@ export const createTestContext: typeof PublicCreateTestContext = <Input, Config>
     progress: (first: unknown, second?: unknown) => {
       trace.progress.push(readProgress(first, second));
     },
-    fetch: later('ctx.fetch'),
+    fetch: cassetteFetch(options.http, trace.requests),
     credentials: Object.freeze({
       has: unavailable('ctx.credentials.has'),
       reveal: later('ctx.credentials.reveal'),
@@ -81,8 +82,8 @@ export const createTestContext: typeof PublicCreateTestContext = <Input, Config>
 
 export const runNode: typeof PublicRunNode = async (node, options = {}) => {
   if (typeof node !== 'function') throw new TypeError('runNode: node must be what defineNode returns');
-  const { ctx, logs, files, progress } = createTestContext(options);
-  const trace = { logs, files, progress };
+  const { ctx, logs, files, progress, requests } = createTestContext(options);
+  const trace = { logs, files, progress, requests };
   let output: unknown;
   try {
     output = await node(ctx);

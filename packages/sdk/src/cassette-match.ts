@@ -1,0 +1,146 @@
+import { createHash, type Hash } from 'node:crypto';
+import type { CassetteBody, CassetteEntry } from './testing-api.ts';
+
+/** In the place of a secret in a query, recorded and asked for alike: the two match whatever the secret is. */
+const hiddenInQuery = 'not-recorded';
+
+/** Parameters that hold a secret by their names, in lower case. */
+const secretParameters: ReadonlySet<string> = new Set([
+  'access_token',
+  'api-key',
+  'api_key',
+  'apikey',
+  'auth_token',
+  'client_secret',
+  'key',
+  'password',
+  'secret',
+  'sig',
+  'signature',
+  'token',
+  'x-amz-credential',
+  'x-amz-security-token',
+  'x-amz-signature',
+  'x-goog-credential',
+  'x-goog-signature',
+]);
+
+/**
+ * A URL as cassettes have it: as the URL parser writes it, without fragment, the order of its query kept, and without the
+ * values of parameters that hold a secret by their names. @returns undefined for what is no http or https URL, or has a user in it.
+ */
+export function canonicalUrl(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  if ((url.protocol !== 'https:' && url.protocol !== 'http:') || url.username !== '' || url.password !== '') return;
+  url.hash = '';
+  url.search = url.search.slice(1).split('&').map(withoutSecret).join('&');
+  return url.href;
+}
+
+function withoutSecret(parameter: string): string {
+  const end = parameter.indexOf('=');
+  if (end < 0) return parameter;
+  const name = parameter.slice(0, end);
+  // Spelled with escapes, it is the same parameter to whoever reads it.
+  return secretParameters.has(decoded(name).toLowerCase()) ? `${name}=${hiddenInQuery}` : parameter;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The bytes of a body; none where there is none. */
+export function bodyOf(body: CassetteBody | undefined): Buffer {
+  if (body === undefined) return Buffer.alloc(0);
+  return 'text' in body ? Buffer.from(body.text) : Buffer.from(body.base64, 'base64');
+}
+
+/** A body as a cassette keeps it: as text where it is UTF-8. Undefined where it is empty. */
+export function keptBody(bytes: Uint8Array): CassetteBody | undefined {
+  if (bytes.byteLength === 0) return undefined;
+  try {
+    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
+  } catch {
+    return { base64: Buffer.from(bytes).toString('base64') };
+  }
+}
+
+/** What is compared of a body. */
+export interface BodyDigest {
+  digest: string;
+  bytes: number;
+}
+
+/** Bytes; a multipart body beyond is compared with its boundary in it. */
+const maxMultipart = 256 * 1024;
+
+/**
+ * The digest of a body that comes in chunks; nothing of it is held, but for a multipart body of at most 256 KiB: its boundary,
+ * which clients draw at random, is taken for another one, or no upload would be found again.
+ */
+export class BodyDigester {
+  readonly #hash: Hash = createHash('sha256');
+  readonly #boundary: string | undefined;
+  #held: Uint8Array[] | undefined;
+  #bytes = 0;
+
+  constructor(contentType: string | undefined) {
+    this.#boundary = boundaryOf(contentType);
+    this.#held = this.#boundary === undefined ? undefined : [];
+  }
+
+  update(chunk: Uint8Array): void {
+    this.#bytes += chunk.byteLength;
+    if (this.#held === undefined) this.#hash.update(chunk);
+    else {
+      // A copy: whoever gave the chunk may write to it again.
+      this.#held.push(Uint8Array.from(chunk));
+      if (this.#bytes > maxMultipart) this.#release((held) => held);
+    }
+  }
+
+  /** Once. @returns undefined where the body was empty, which is the same as none. */
+  end(): BodyDigest | undefined {
+    this.#release((held) => withoutBoundary(held, this.#boundary ?? ''));
+    return this.#bytes === 0 ? undefined : { digest: `sha256:${this.#hash.digest('hex')}`, bytes: this.#bytes };
+  }
+
+  #release(change: (held: Buffer) => Buffer): void {
+    if (this.#held === undefined) return;
+    this.#hash.update(change(Buffer.concat(this.#held)));
+    this.#held = undefined;
+  }
+}
+
+function boundaryOf(contentType: string | undefined): string | undefined {
+  if (contentType === undefined || !/^multipart\//i.test(contentType)) return undefined;
+  const found = /;\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i.exec(contentType);
+  return found?.[1] ?? found?.[2];
+}
+
+/** One character a byte, so that no byte is changed. */
+function withoutBoundary(body: Buffer, boundary: string): Buffer {
+  return Buffer.from(body.toString('latin1').replaceAll(`--${boundary}`, '--boundary'), 'latin1');
+}
+
+/** A request as it is looked for. */
+export interface Asked {
+  method: string;
+  /** As canonicalUrl gives it. */
+  url: string;
+  /** Digest of its body; undefined where there is none. */
+  body: string | undefined;
+}
+
+/** What an entry answers. */
+export function askedBy({ request: { method, url, headers, body } }: CassetteEntry): Asked {
+  if (body === undefined || 'digest' in body) return { method, url, body: body?.digest };
+  const digester = new BodyDigester(headers?.['content-type']);
+  digester.update(bodyOf(body));
+  return { method, url, body: digester.end()?.digest };
+}
