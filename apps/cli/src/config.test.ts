@@ -89,3 +89,46 @@ describe('settings of cells', () => {
     expect(await name('driver: docker\ndocker: { host: "unix:///nowhere.sock" }')).toBe('docker');
   });
 });
+
+describe('settings of egress', () => {
+  it('name nothing where nothing is said', async () => {
+    expect((await load('')).egress).toEqual({ extraCa: [], hosts: {} });
+    expect((await load('egress: {}')).egress).toEqual({ extraCa: [], hosts: {} });
+  });
+
+  it('may name a proxy, certificates and hosts', async () => {
+    const text = `egress:
+  proxy: http://user:secret@proxy.example.com:3128
+  extraCa: [/etc/ca.pem]
+  hosts: { git.internal: 10.1.2.3, six: "fd00::1" }
+`;
+    expect((await load(text)).egress).toEqual({
+      proxy: 'http://user:secret@proxy.example.com:3128',
+      extraCa: ['/etc/ca.pem'],
+      hosts: { 'git.internal': '10.1.2.3', six: 'fd00::1' },
+    });
+  });
+
+  it.each<[string, string]>([
+    ['egress: { proxy: "socks5://p:1080" }', '/egress/proxy'],
+    ['egress: { proxy: proxy.example.com }', '/egress/proxy'],
+    ['egress: { extraCa: /etc/ca.pem }', '/egress/extraCa'],
+    ['egress: { extraCa: [ca.pem] }', '/egress/extraCa/0'],
+    ['egress: { hosts: { a.example.com: "127.1" } }', '/egress/hosts/a.example.com'],
+    ['egress: { hosts: { a.example.com: 0x7f000001 } }', '/egress/hosts/a.example.com'],
+    ['egress: { hosts: { a.example.com: "[::1]" } }', '/egress/hosts/a.example.com'],
+    ['egress: { hosts: { a.example.com: localhost } }', '/egress/hosts/a.example.com'],
+    ['egress: { hosts: { A.example.com: 127.0.0.1 } }', '/egress/hosts/A.example.com'],
+    ['egress: { hosts: { "*.example.com": 127.0.0.1 } }', '/egress/hosts/*.example.com'],
+    ['egress: { allow: all }', '/egress'],
+    ['egress: off', '/egress'],
+  ])('may not be %j', async (text, path) => {
+    const error = await load(text).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringContaining('egress holds nothing but'),
+      place: { file: join(dataDir, 'glovebox.yaml'), path, line: 1 },
+    });
+    expect((error as GloveboxError).message).not.toContain('socks5');
+  });
+});

@@ -42,6 +42,18 @@ const dockerSchema = z
   .refine(({ host, tls }) => host.startsWith('tcp:') === (tls !== undefined))
   .refine(({ host }) => !host.startsWith('tcp:') || Number(host.slice(host.lastIndexOf(':') + 1)) <= 65_535);
 
+/** A host by name, as URLs spell it. */
+const hostName = z
+  .string()
+  .max(253)
+  .regex(/^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/);
+
+const egressSchema = z.strictObject({
+  proxy: z.url({ protocol: /^https?$/ }).exactOptional(),
+  extraCa: z.array(absolutePath).max(64).default([]),
+  hosts: z.record(hostName, z.union([z.ipv4(), z.ipv6()])).default({}),
+});
+
 const fileSchema = z
   .strictObject({
     driver: z.enum(['oci', 'docker', 'celld']).default('oci'),
@@ -52,6 +64,7 @@ const fileSchema = z
     acceptedRisks: z.array(z.enum(riskNames)).default([]),
     registry: z.url({ protocol: /^https?$/ }).optional(),
     packages: z.strictObject({ minimumAge: z.string().regex(agePattern).transform(ageInMs).optional() }).optional(),
+    egress: egressSchema.prefault({}),
   })
   .superRefine((settings, context) => {
     const { driver } = settings;
@@ -63,6 +76,16 @@ const fileSchema = z
     if (driver === 'celld' && settings.acceptedRisks.length > 0)
       context.addIssue({ code: 'custom', path: ['acceptedRisks'], message: 'are told to celld' });
   });
+
+/** How this host reaches the outside. */
+export interface EgressSettings {
+  /** URL of an HTTP proxy that everything goes through; what it has of credentials is never told. */
+  readonly proxy?: string;
+  /** Paths of files in PEM: certificates that count beside those of Node.js. */
+  readonly extraCa: readonly string[];
+  /** The administrator's own table of hosts: what stands in it is not looked up. The address is held to the policy as any other. */
+  readonly hosts: { readonly [name: string]: string };
+}
 
 /** A container engine's address, as it is configured. */
 export type DockerSettings = z.infer<typeof dockerSchema>;
@@ -85,10 +108,12 @@ export interface Config {
   readonly registry: string | undefined;
   /** How long a package version must have been in the registry before a validation takes it; undefined: however short. */
   readonly minimumPackageAgeMs: number | undefined;
+  /** A file in PEM, named by the environment: beside those of `egress`. */
   readonly extraCa: string | undefined;
+  readonly egress: EgressSettings;
 }
 
-/** Cells as they are where nothing is configured. */
+/** Cells, and what they reach the outside through, as they are where nothing is configured. */
 export const defaultCells = {
   driver: 'oci',
   cellClass: 'ns',
@@ -96,6 +121,7 @@ export const defaultCells = {
   docker: undefined,
   celld: undefined,
   acceptedRisks: [],
+  egress: { extraCa: [], hosts: {} },
 } as const satisfies Partial<Config>;
 
 export const configFileName = 'glovebox.yaml';
@@ -127,7 +153,7 @@ export const defaultConfig = (dataDirOption: string | undefined): Config =>
   withSettings(dataDirOf(dataDirOption), fileSchema.parse({}));
 
 function withSettings(dataDir: string, settings: z.infer<typeof fileSchema>): Config {
-  const { driver, runtime, docker, celld, acceptedRisks, registry } = settings;
+  const { driver, runtime, docker, celld, acceptedRisks, registry, egress } = settings;
   return {
     dataDir,
     driver,
@@ -139,6 +165,7 @@ function withSettings(dataDir: string, settings: z.infer<typeof fileSchema>): Co
     registry,
     minimumPackageAgeMs: settings.packages?.minimumAge,
     extraCa: process.env[environmentNames.extraCa],
+    egress,
   };
 }
 
@@ -206,6 +233,8 @@ const meanings: Readonly<Record<keyof z.infer<typeof fileSchema>, string>> = {
   acceptedRisks: `is a list that holds nothing but ${riskNames.join(', ')}; those of celld are set where it is started`,
   registry: 'is a URL that begins with https:// or http://',
   packages: 'holds nothing but minimumAge, which is a number of days, hours or minutes such as 7d, 12h or 90m',
+  egress:
+    'holds nothing but proxy, which is a URL that begins with http:// or https://, extraCa, which is a list of absolute paths, and hosts, which gives an address to each of some lower-case host names',
 };
 
 const maxConfigBytes = 64 * 1024;
