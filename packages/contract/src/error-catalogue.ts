@@ -519,12 +519,36 @@ export const errorCatalogue = {
     'The egress policy is not valid; nothing was changed.',
     'See the place, and glovebox policy show for one that is.',
   ),
+  EGRESS_POLICY_STALE: entry(
+    1,
+    'retry',
+    'The egress policy was changed meanwhile; nothing was changed by this call.',
+    'Look at the policy of now with glovebox policy show, then set yours.',
+  ),
+  EGRESS_POLICY_WIDER: entry(
+    4,
+    'final',
+    'The egress policy would let more through than the one before; nothing was changed.',
+    'The details say what. A person confirms that at a terminal: run glovebox policy set there, with the policy in a file.',
+  ),
   CASSETTE_INVALID: entry(2, 'user', 'A cassette is not valid.', 'Record it again with glovebox node run --record.'),
   CASSETTE_MISS: entry(
     1,
     'user',
     'A request is not in the cassette.',
     'The details have the nearest one that is; record again if the node now asks for something else.',
+  ),
+  CASSETTE_UNUSED: entry(
+    1,
+    'user',
+    'An entry of a cassette is never asked for.',
+    'Take it out, or record the cassette again.',
+  ),
+  CASSETTE_TOO_LARGE: entry(
+    1,
+    'user',
+    'What was recorded does not fit a cassette; nothing was written.',
+    'Record a run that asks for less.',
   ),
 
   // Attempt: how it was ended

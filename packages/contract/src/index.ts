@@ -3,6 +3,7 @@ export * from './attestation.ts';
 export * from './audit.ts';
 export * from './build-control.ts';
 export * from './build-limits.ts';
+export * from './cassette.ts';
 export * from './control.ts';
 export * from './draft.ts';
 export * from './egress.ts';
@@ -16,6 +17,7 @@ export * from './key-list.ts';
 export {
   defaultScratchBytes,
   type HttpRule,
+  httpRuleSchema,
   type Manifest,
   manifestJsonSchema,
   manifestLimits,

@@ -135,7 +135,7 @@ export interface DialResponse {
   /** Decoded. For one reader; reading it is what lets more come. Leaving the loop early ends the request. */
   readonly body: AsyncIterable<Uint8Array>;
   readonly address: string;
-  readonly protocol: 'h1' | 'h2';
+  readonly protocol: 'h1' | 'h2' | 'cassette';
   readonly retries: number;
 }
 
@@ -150,7 +150,7 @@ export interface DialUpgrade {
 /**
  * Connections for one scope, such as one attempt: none of them is used for another, and all die with it.
  *
- * Every rejection is a GloveboxError of `EGRESS_DENIED`, `EGRESS_FAILED`, `EGRESS_TIMED_OUT` or `EGRESS_BUDGET`, whose
+ * Every rejection is a GloveboxError of `EGRESS_DENIED`, `EGRESS_FAILED`, `EGRESS_TIMED_OUT`, `EGRESS_BUDGET` or `CASSETTE_MISS`, whose
  * `details.reason` is an EgressReason.
  */
 export interface DialScope {
@@ -213,6 +213,8 @@ export interface SessionOptions {
   readonly record: (record: EgressRecord) => Promise<void>;
   /** Between the origin and the cell, for each answer: what is looked for in it, and stopped. */
   readonly screen?: (body: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>;
+  /** The cell asks for more refusals than anybody has use for: it only keeps the host busy, and must end. Told once. */
+  readonly onAbuse?: (detail: string) => void;
 }
 
 /** The egress of one attempt. */

@@ -40,6 +40,14 @@ describe('fetch from a cassette', () => {
     ]);
   });
 
+  it('gives each cookie by itself, and leaves out what was not recorded', async () => {
+    const headers = { 'set-cookie': ['a=1', 'b=2'], 'x-auth-token': '<not recorded>', etag: '"x"' };
+    const { fetch } = open(get('https://a.test/', { status: 200, headers }));
+    const response = await fetch('https://a.test/');
+    expect(response.headers.getSetCookie()).toEqual(['a=1', 'b=2']);
+    expect([response.headers.has('x-auth-token'), response.headers.get('etag')]).toEqual([false, '"x"']);
+  });
+
   it('rejects what is not there with CASSETTE_MISS and the nearest that is', async () => {
     const { fetch } = open(get('https://a.test/?page=1', { status: 200 }));
     const error = await fetch('https://a.test/?page=2').catch((thrown: unknown) => thrown);

@@ -1,5 +1,5 @@
 import { readCassette } from './cassette-format.ts';
-import { BodyDigester, bodyOf, canonicalUrl } from './cassette-match.ts';
+import { answerFields, BodyDigester, bodyOf, canonicalUrl } from './cassette-match.ts';
 import { CassettePlayer, missText } from './cassette-player.ts';
 import { NodeError } from './node-error.ts';
 import type { TestRequest } from './testing-api.ts';
@@ -67,10 +67,10 @@ function answer(player: CassettePlayer, hop: Hop, requests: TestRequest[], redir
     requests.push({ method: hop.method, url, status: undefined });
     throw new NodeError('CASSETTE_MISS', missText(taken.miss), { details: taken.miss });
   }
-  const { status, headers = {}, body } = taken.entry.response;
+  const { status, body } = taken.entry.response;
   requests.push({ method: hop.method, url, status });
   const bytes = hop.method === 'HEAD' || withoutBody.includes(status) ? null : new Uint8Array(bodyOf(body));
-  const response = new Response(bytes, { status, headers });
+  const response = new Response(bytes, { status, headers: answerFields(taken.entry.response) });
   // A response that is made, rather than fetched, says neither.
   return Object.defineProperties(response, { url: { value: url }, redirected: { value: redirected } });
 }

@@ -1,10 +1,7 @@
 import { bodyOf, canonicalUrl } from './cassette-match.ts';
-import type { Cassette, CassetteEntry } from './testing-api.ts';
+import type { Cassette, CassetteEntry, CassetteHeaders } from './testing-api.ts';
 
-export type { Cassette, CassetteBody, CassetteEntry } from './testing-api.ts';
-
-/** In the place of a value that a cassette does not keep: whoever reads one must not learn a secret from it. */
-export const notRecorded = '<not recorded>';
+export type { Cassette, CassetteBody, CassetteEntry, CassetteHeaders } from './testing-api.ts';
 
 /** Bounds of a cassette, beyond the size of its file. Characters, but for `entries` and `headers`. */
 export const cassetteLimits = { entries: 1000, headers: 100, headerValue: 16_384, url: 8192 } as const;
@@ -14,10 +11,11 @@ export type ReadCassette = { ok: true; cassette: Cassette } | { ok: false; path:
 
 const schemaName = 'glovebox.cassette/1';
 const headerName = /^[a-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
-const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** Of a field; without what could begin another one. */
+export const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** What an answer cannot say: bodies are kept decoded and whole, and no origin speaks in our name. */
-const refusedOfAnswers =
+export const refusedOfAnswers =
   /^(content-encoding|content-length|transfer-encoding|connection|keep-alive|trailer|upgrade|glovebox-.*)$/;
 
 /** The first fault; caught by readCassette. */
@@ -85,17 +83,21 @@ function readResponse(value: unknown, path: string): CassetteEntry['response'] {
   };
 }
 
-function readHeaders(value: unknown, path: string): { [name: string]: string } {
+const isFieldValue = (value: unknown): boolean =>
+  typeof value === 'string' && value.length <= cassetteLimits.headerValue && headerValue.test(value);
+
+function readHeaders(value: unknown, path: string): CassetteHeaders {
   const entries = Object.entries(object(value, path));
   if (entries.length > cassetteLimits.headers) throw new Fault(path, `at most ${cassetteLimits.headers} headers`);
   for (const [name, text] of entries) {
     // Own member or prototype: which one it is would depend on who copies it.
     if (!headerName.test(name) || name === '__proto__')
       throw new Fault(path, `${JSON.stringify(name.slice(0, 80))} is no header name in lower case`);
-    if (typeof text !== 'string' || text.length > cassetteLimits.headerValue || !headerValue.test(text))
+    const fields = name === 'set-cookie' && Array.isArray(text) ? text : [text];
+    if (fields.length > cassetteLimits.headers || !fields.every(isFieldValue))
       throw new Fault(`${path}/${escaped(name)}`, `${name} must be a header value`);
   }
-  return Object.fromEntries(entries) as { [name: string]: string };
+  return Object.fromEntries(entries) as CassetteHeaders;
 }
 
 function readRequestBody(value: unknown, path: string): NonNullable<CassetteEntry['request']['body']> {

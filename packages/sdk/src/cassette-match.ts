@@ -34,8 +34,19 @@ export function canonicalUrl(text: string): string | undefined {
   const url = new URL(text);
   if ((url.protocol !== 'https:' && url.protocol !== 'http:') || url.username !== '' || url.password !== '') return;
   url.hash = '';
-  url.search = url.search.slice(1).split('&').map(withoutSecret).join('&');
+  url.search = withoutSecrets(url.search.slice(1));
   return url.href;
+}
+
+/** A query, without its question mark, with `not-recorded` in place of what its names tell to be secret. */
+function withoutSecrets(query: string): string {
+  return query.split('&').map(withoutSecret).join('&');
+}
+
+/** The value of `location` as a cassette keeps it: what it leads to is then asked for, and found, without the secret. */
+export function keptLocation(location: string): string {
+  const [, path = '', query, rest = ''] = /^([^?#]*)(?:\?([^#]*))?(.*)$/s.exec(location) ?? [];
+  return query === undefined ? location : `${path}?${withoutSecrets(query)}${rest}`;
 }
 
 function withoutSecret(parameter: string): string {
@@ -52,6 +63,16 @@ function decoded(text: string): string {
   } catch {
     return text;
   }
+}
+
+/** In the place of a value that a cassette does not keep: whoever reads one must not learn a secret from it. */
+export const notRecorded = '<not recorded>';
+
+/** The fields of an answer as they are given: `set-cookie` may be there several times; what was not recorded is left out. */
+export function answerFields({ headers = {} }: CassetteEntry['response']): [name: string, value: string][] {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    value === notRecorded ? [] : [value].flat().map((field): [string, string] => [name, field]),
+  );
 }
 
 /** The bytes of a body; none where there is none. */
@@ -140,7 +161,8 @@ export interface Asked {
 /** What an entry answers. */
 export function askedBy({ request: { method, url, headers, body } }: CassetteEntry): Asked {
   if (body === undefined || 'digest' in body) return { method, url, body: body?.digest };
-  const digester = new BodyDigester(headers?.['content-type']);
+  const { 'content-type': contentType } = headers ?? {};
+  const digester = new BodyDigester(typeof contentType === 'string' ? contentType : undefined);
   digester.update(bodyOf(body));
   return { method, url, body: digester.end()?.digest };
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BodyDigester, bodyOf, canonicalUrl, keptBody } from './cassette-match.ts';
+import { BodyDigester, bodyOf, canonicalUrl, keptBody, keptLocation } from './cassette-match.ts';
 import { CassettePlayer } from './cassette-player.ts';
 import type { Cassette, CassetteEntry } from './testing-api.ts';
 
@@ -43,6 +43,17 @@ describe('a URL in a cassette', () => {
       expect(canonicalUrl(text)).toBeUndefined();
     },
   );
+});
+
+describe('the location of an answer in a cassette', () => {
+  it.each([
+    ['/next?page=2', '/next?page=2'],
+    ['https://b.test/x?X-Amz-Signature=SECRET&a=1#c', 'https://b.test/x?X-Amz-Signature=not-recorded&a=1#c'],
+    ['?token=SECRET', '?token=not-recorded'],
+    ['/plain#?token=x', '/plain#?token=x'],
+  ])('%s is kept as %s', (location, kept) => {
+    expect(keptLocation(location)).toBe(kept);
+  });
 });
 
 describe('a body in a cassette', () => {

@@ -46,7 +46,7 @@ export class CassettePlayer {
 
   take(asked: Asked): Taken {
     const queue = this.#queues.get(keyOf(asked));
-    if (queue === undefined) return { kind: 'miss', miss: this.#miss(asked) };
+    if (queue === undefined) return { kind: 'miss', miss: this.miss(asked) };
     const index = (queue.length > 1 ? queue.shift() : queue[0]) as number;
     this.#used.add(index);
     return { kind: 'entry', entry: this.#entries[index] as CassetteEntry };
@@ -57,7 +57,8 @@ export class CassettePlayer {
     return [...this.#entries.keys()].filter((index) => !this.#used.has(index));
   }
 
-  #miss(asked: Asked): Miss {
+  /** Count a request that no entry can answer. */
+  miss(asked: Asked): Miss {
     const { method, url } = asked;
     const nearest = this.#searches++ < maxSearches ? this.#nearest(asked) : null;
     const miss: Miss = { method, url: url.slice(0, maxShown), nearest };

@@ -2,10 +2,20 @@ export {
   type Cassette,
   type CassetteBody,
   type CassetteEntry,
+  type CassetteHeaders,
   cassetteLimits,
-  notRecorded,
+  headerValue,
   type ReadCassette,
   readCassette,
+  refusedOfAnswers,
 } from './cassette-format.ts';
-export { type Asked, BodyDigester, bodyOf, canonicalUrl, keptBody } from './cassette-match.ts';
+export {
+  answerFields,
+  BodyDigester,
+  bodyOf,
+  canonicalUrl,
+  keptBody,
+  keptLocation,
+  notRecorded,
+} from './cassette-match.ts';
 export { CassettePlayer, type Miss, missText } from './cassette-player.ts';

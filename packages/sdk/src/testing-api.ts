@@ -3,18 +3,21 @@ import type { Json, NodeContext, NodeHandler, NodeIds } from './api.ts';
 /** As text where it is UTF-8. */
 export type CassetteBody = { text: string } | { base64: string };
 
-/** A request, and what came of it. Header names are in lower case; bodies are whole and decoded. */
+/** By lower-case names. `set-cookie` alone may have several values; a value `<not recorded>` is left out of an answer. */
+export type CassetteHeaders = { [name: string]: string | string[] };
+
+/** A request, and what came of it. Bodies are whole and decoded. */
 export interface CassetteEntry {
   request: {
     method: string;
     /** As the URL parser writes it, without fragment; values of parameters that hold a secret by their names are `not-recorded`. */
     url: string;
     /** To be read, never compared. */
-    headers?: { [name: string]: string };
+    headers?: CassetteHeaders;
     /** Its digest alone where it is long. */
     body?: CassetteBody | { digest: string; bytes: number };
   };
-  response: { status: number; headers?: { [name: string]: string }; body?: CassetteBody };
+  response: { status: number; headers?: CassetteHeaders; body?: CassetteBody };
 }
 
 /** Requests with their answers, from `fixtures/<name>.cassette.json`. */
