@@ -108,7 +108,8 @@ async function answer(
       throw new GloveboxError('NOT_FOUND', { message: `There is no project ${project}.` });
     const query = readQuery(route.query, request.url);
     const body = route.body === null ? await requireNoBody(request) : await readBody(route.body, request);
-    const call = { params, query, body, actor: options.principal.name };
+    const { name: actor, presence = 'attended' } = options.principal;
+    const call = { params, query, body, actor, presence };
     const perform = handlers[name] as (call: unknown, parts: Parts) => Promise<unknown>;
     if (acceptsEvents(route, request))
       return stream(answerer, project, request, (more) => perform({ ...call, ...more }, parts));

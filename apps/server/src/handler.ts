@@ -16,6 +16,11 @@ export interface Principal {
   /** As it stands in records, such as `local:uid=0`. */
   name: string;
   roles: readonly Role[];
+  /**
+   * Whether a person is there to confirm what weakens a safeguard. `unattended`: a program of this host, which has every role and
+   * may not do that. Left out: attended, as whoever proved who he is with a token.
+   */
+  presence?: 'attended' | 'unattended';
 }
 
 /** What handlers work with. */
@@ -35,6 +40,8 @@ export interface Call<Name extends RouteName> {
   query: RouteQuery<Name>;
   body: RouteBody<Name>;
   actor: string;
+  /** See Principal. */
+  presence: 'attended' | 'unattended';
   /** Aborted when the caller is gone or asks to wind up; the reason is a text. */
   signal: AbortSignal;
   /** Whether events are wanted. Where they are not, `tell` and `write` do nothing. */

@@ -1,6 +1,7 @@
 import type { Handlers } from './handler.ts';
 import { auditHandlers } from './handlers/audit.ts';
 import { draftHandlers } from './handlers/drafts.ts';
+import { egressHandlers } from './handlers/egress.ts';
 import { instanceHandlers } from './handlers/instance.ts';
 import { releaseHandlers } from './handlers/releases.ts';
 import { runHandlers } from './handlers/runs.ts';
@@ -13,6 +14,7 @@ export const handlers: Handlers = {
   ...draftHandlers,
   ...releaseHandlers,
   ...runHandlers,
+  ...egressHandlers,
   ...auditHandlers,
   ...instanceHandlers,
 };

@@ -33,6 +33,8 @@ export async function openTestApp(options: Partial<AppOptions> = {}): Promise<Te
     drafts: store.drafts,
     releases: store.releases,
     audit: store.audit,
+    egressLog: store.egressLog,
+    egressPolicies: store.egressPolicies,
     blobs: createBlobStore(join(dataDir, 'blobs')),
     signer,
     keys: [publicKeyPem],

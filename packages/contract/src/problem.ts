@@ -20,6 +20,7 @@ const statuses: { readonly [code in ErrorCode]?: number } = {
   ALREADY_EXISTS: 409,
   DRAFT_BUSY: 409,
   DRAFT_STALE: 409,
+  EGRESS_POLICY_STALE: 409,
   VERSION_EXISTS: 409,
   NOT_VALIDATED: 409,
   RUNTIME_IMAGE_CHANGED: 409,

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { auditRoutes } from './routes/audit.ts';
 import { draftRoutes } from './routes/drafts.ts';
+import { egressRoutes } from './routes/egress.ts';
 import { instanceRoutes } from './routes/instance.ts';
 import { releaseRoutes } from './routes/releases.ts';
 import type { Route, Success } from './routes/route.ts';
@@ -8,6 +9,7 @@ import { runRoutes } from './routes/runs.ts';
 
 export * from './problem.ts';
 export type * from './routes/drafts.ts';
+export type * from './routes/egress.ts';
 export type * from './routes/releases.ts';
 export { type Role, type Route, roles, type Success } from './routes/route.ts';
 export type * from './routes/run-views.ts';
@@ -21,6 +23,7 @@ export const routes = {
   ...draftRoutes,
   ...releaseRoutes,
   ...runRoutes,
+  ...egressRoutes,
   ...auditRoutes,
   ...instanceRoutes,
 } as const;

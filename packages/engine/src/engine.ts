@@ -1,6 +1,6 @@
 import type { CellDriver } from '@glovebox/cell';
 import type { CellClass } from '@glovebox/contract';
-import type { Egress } from '@glovebox/egress';
+import type { Egress, Resolver } from '@glovebox/egress';
 import type {
   ArtifactStore,
   AuditLog,
@@ -36,6 +36,8 @@ export interface Engine {
   readonly egress: Egress;
   readonly egressLog: EgressLog;
   readonly egressPolicies: EgressPolicies;
+  /** Looks names up for people who ask what a policy says of them; nodes have the dialer's. */
+  readonly resolver: Resolver;
   /** Isolation class of every cell, of author code and of our own tools. */
   readonly cellClass: CellClass;
   readonly packages: PackageSource;
@@ -73,6 +75,7 @@ export const openEngine = (open: OpenParts): Promise<Engine> =>
     'egress',
     'egressLog',
     'egressPolicies',
+    'resolver',
     'cellClass',
     'packages',
     'packagePolicy',

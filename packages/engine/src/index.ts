@@ -20,6 +20,10 @@ export {
   bundleNode,
 } from './bundle/bundle-node.ts';
 export { restoreDependencies } from './bundle/restore-dependencies.ts';
+export { checkEgress, type EgressQuestion } from './egress/check-egress.ts';
+export { listEgress } from './egress/list-egress.ts';
+export { type ChangedEgressPolicy, setEgressPolicy } from './egress/set-egress-policy.ts';
+export { type ShownEgressPolicy, showEgressPolicy } from './egress/show-egress-policy.ts';
 export { type Engine, type OpenParts, openEngine } from './engine.ts';
 export { isDead, ownIdentity } from './host.ts';
 export { withImages } from './images.ts';

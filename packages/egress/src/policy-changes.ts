@@ -1,0 +1,140 @@
+import type { EgressPolicy } from '@glovebox/contract';
+import { parseAddress } from './address.ts';
+import type { Cidr } from './api.ts';
+import { isCovered, parseCidr } from './cidr.ts';
+import { compilePath, type PathPattern } from './path-match.ts';
+
+type Allowance = EgressPolicy['allowances'][number];
+type Denial = EgressPolicy['denials'][number];
+type MaximumRule = NonNullable<EgressPolicy['maximum']>['rules'][number];
+
+/** What a policy changes of what may leave, a line for each, in words for people. */
+export interface PolicyChanges {
+  /** What is let through that was not. */
+  readonly widens: readonly string[];
+  readonly narrows: readonly string[];
+}
+
+/**
+ * Compare what two policies let through, whatever their rules are called and in whatever order they stand. Where it takes
+ * several rules of one to make up for a rule of the other, as with two halves of an address block, that may be told as a change
+ * although it is none: a policy that widens is never told as one that does not.
+ */
+export function comparePolicies(before: EgressPolicy, after: EgressPolicy): PolicyChanges {
+  return {
+    widens: excess(after, before).map(({ gained }) => gained),
+    narrows: excess(before, after).map(({ lost }) => lost),
+  };
+}
+
+/** One thing that a policy lets through and another does not: said of whoever gains it, and of whoever loses it. */
+interface Excess {
+  readonly gained: string;
+  readonly lost: string;
+}
+
+function excess(policy: EgressPolicy, over: EgressPolicy): Excess[] {
+  return [
+    ...policy.allowances.flatMap((allowance) => excessOfAllowance(allowance, over.allowances)),
+    ...over.denials.flatMap((denial) => excessOverDenial(denial, policy.denials)),
+    ...excessOverMaximum(policy.maximum, over.maximum),
+  ];
+}
+
+function excessOfAllowance({ id, host, cidrs, ports }: Allowance, over: readonly Allowance[]): Excess[] {
+  const others = over.filter((other) => coversHost(other.host, host));
+  const more = cidrs.filter((cidr) =>
+    ports.some((port) => !others.some((other) => other.ports.includes(port) && coversOneOf(other.cidrs, cidr))),
+  );
+  if (more.length === 0) return [];
+  const what = `${host} at ${more.join(', ')} on port ${ports.join(', ')} (allowance ${id})`;
+  return [{ gained: `lets nodes reach ${what}`, lost: `no longer lets nodes reach ${what}` }];
+}
+
+function excessOverDenial(denial: Denial, own: readonly Denial[]): Excess[] {
+  if (own.some((other) => coversDenial(other, denial))) return [];
+  const { id, host, cidr } = denial;
+  const what = `${[host, cidr].filter((part) => part !== undefined).join(' at ')} (denial ${id})`;
+  return [{ gained: `no longer denies ${what}`, lost: `denies ${what}` }];
+}
+
+/** A denial of both a name and addresses denies less than one of either. */
+function coversDenial(denial: Denial, other: Denial): boolean {
+  const byHost = denial.host === undefined || (other.host !== undefined && coversHost(denial.host, other.host));
+  const byAddress = denial.cidr === undefined || (other.cidr !== undefined && coversOneOf([denial.cidr], other.cidr));
+  return byHost && byAddress;
+}
+
+function excessOverMaximum(maximum: EgressPolicy['maximum'], over: EgressPolicy['maximum']): Excess[] {
+  if (over === null) return [];
+  if (maximum === null) {
+    return [
+      {
+        gained: 'sets no maximum of what manifests may have any more',
+        lost: `sets a maximum of what manifests may have, in ${over.rules.length} rules`,
+      },
+    ];
+  }
+  const others = over.rules.map(compiled);
+  return maximum.rules.flatMap((rule) => {
+    const paths = rule.paths.map(compilePath);
+    const methods = rule.methods.filter(
+      (method) => !others.some((other) => other.rule.methods.includes(method) && coversRule(other, rule, paths)),
+    );
+    if (methods.length === 0) return [];
+    const upgrade = rule.websocket ? ', WebSocket too,' : '';
+    const what = `${methods.join(', ')}${upgrade} of ${rule.scheme}://${rule.host}:${rule.port} ${rule.paths.join(' ')} (maximum ${rule.id})`;
+    return [{ gained: `lets manifests have ${what}`, lost: `no longer lets manifests have ${what}` }];
+  });
+}
+
+interface CompiledRule {
+  readonly rule: MaximumRule;
+  readonly paths: readonly PathPattern[];
+}
+
+const compiled = (rule: MaximumRule): CompiledRule => ({ rule, paths: rule.paths.map(compilePath) });
+
+/** But for the method. A request has to match one rule in every reading of its path, so one rule has to cover all patterns. */
+function coversRule({ rule, paths }: CompiledRule, other: MaximumRule, otherPaths: readonly PathPattern[]): boolean {
+  return (
+    rule.scheme === other.scheme &&
+    rule.port === other.port &&
+    (rule.websocket || !other.websocket) &&
+    coversHost(rule.host, other.host) &&
+    otherPaths.every((wanted) => paths.some((pattern) => coversPath(pattern, wanted)))
+  );
+}
+
+/** In every way in which a path is read. */
+const coversPath = (pattern: PathPattern, other: PathPattern): boolean =>
+  (['raw', 'merged', 'decoded', 'decoded-merged'] as const).every((way) => coversReading(pattern[way], other[way]));
+
+function coversReading({ tokens, open }: PathPattern['raw'], other: PathPattern['raw']): boolean {
+  if (other.open && !open) return false;
+  if (open ? other.tokens.length < tokens.length : other.tokens.length !== tokens.length) return false;
+  return tokens.every((token, at) => {
+    const wanted = other.tokens[at];
+    // A wildcard stands for any segment but an empty one.
+    return typeof token === 'string' ? token === wanted : wanted !== '';
+  });
+}
+
+/** Whether every host of `other` is one of `pattern`. */
+function coversHost(pattern: string, other: string): boolean {
+  if (pattern === other) return true;
+  // An address is no sub-domain of anything.
+  if (!pattern.startsWith('*.') || parseAddress(other) !== undefined) return false;
+  const parent = pattern.slice(2);
+  const name = other.startsWith('*.') ? other.slice(2) : other;
+  return name.endsWith(`.${parent}`) || (name === parent && name !== other);
+}
+
+/** Whether one of these blocks has all of the other. What cannot be read covers nothing, and nothing covers it. */
+function coversOneOf(blocks: readonly string[], other: string): boolean {
+  const inner = parseCidr(other);
+  return inner !== undefined && blocks.some((block) => coversBlock(parseCidr(block), inner));
+}
+
+const coversBlock = (block: Cidr | undefined, inner: Cidr): boolean =>
+  block !== undefined && block.bits <= inner.bits && isCovered(inner.address, block);
