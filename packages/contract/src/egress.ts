@@ -94,6 +94,7 @@ export const egressReasons = [
   'TOO_MANY_REDIRECTS',
   'RESPONSE_TOO_LARGE',
   'REQUEST_TOO_LARGE',
+  'NOT_RECORDED',
   // The other side
   'NAME_NOT_FOUND',
   'CONNECTION_REFUSED',
@@ -145,6 +146,12 @@ export const egressRecordSchema = z.strictObject({
   retries: z.int().min(0),
 });
 export type EgressRecord = z.infer<typeof egressRecordSchema>;
+
+/** How often the same came of the same kind of request. */
+export const egressTallySchema = egressRecordSchema
+  .pick({ scheme: true, host: true, port: true, method: true, outcome: true, rule: true, reason: true })
+  .extend({ count: z.int().min(1) });
+export type EgressTally = z.infer<typeof egressTallySchema>;
 
 /** Who has to agree before a denied request could be allowed. */
 export type EgressApprover = 'author' | 'approver' | 'admin' | 'nobody';

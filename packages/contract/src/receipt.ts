@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { egressTallySchema } from './egress.ts';
 import { idPatterns } from './ids.ts';
 import { attemptStates, fileRecordSchema, peaksSchema, phasesMsSchema } from './run.ts';
 
@@ -51,7 +52,7 @@ export const receiptPredicateSchema = z.strictObject({
     logBytes: z.int(),
     logDigest: digest,
     files: z.array(fileRecordSchema),
-    egress: z.strictObject({ requests: z.int(), decisions: z.array(z.json()) }),
+    egress: z.strictObject({ requests: z.int(), decisions: z.array(egressTallySchema) }),
     slots: z.array(z.string()),
   }),
   claimed: z.strictObject({ errorCode: z.string().nullable(), errorMessage: z.string().nullable() }),

@@ -6,6 +6,7 @@ import type {
   EgressPolicy,
   EgressReason,
   EgressRecord,
+  EgressTally,
   ErrorCode,
   HttpRule,
   Json,
@@ -232,17 +233,6 @@ export interface EgressSummary {
   readonly requests: number;
   /** Same scheme, host, port, method, outcome, rule and reason, counted; the commonest first, at most 200. */
   readonly decisions: readonly EgressTally[];
-}
-
-export interface EgressTally {
-  readonly scheme: string;
-  readonly host: string;
-  readonly port: number;
-  readonly method: string;
-  readonly outcome: EgressRecord['outcome'];
-  readonly rule: string | null;
-  readonly reason: EgressReason | null;
-  readonly count: number;
 }
 
 /** Opens sessions: from the dialer in a run, from a cassette in a fixture. */

@@ -1,0 +1,48 @@
+import { GloveboxError } from '@glovebox/contract';
+import type { Fence } from './api.ts';
+
+export const attemptEnded = 'the attempt has ended';
+
+/**
+ * Whether one attempt may still act. Closed for good by its end, and by its deadline on a clock that also counts while the
+ * host is suspended or this process is stopped: whoever wakes late finds the fence closed at his first step.
+ */
+export class AttemptFence {
+  readonly #deadlineAtBootMs: number;
+  readonly #bootMs: () => number;
+  #ended = false;
+
+  constructor(deadlineAtBootMs: number, bootMs: () => number) {
+    this.#deadlineAtBootMs = deadlineAtBootMs;
+    this.#bootMs = bootMs;
+  }
+
+  /** @throws GloveboxError `EGRESS_DENIED`, reason `ATTEMPT_ENDED`. */
+  readonly check: Fence = () => {
+    if (!this.isOpen) throw new GloveboxError('EGRESS_DENIED', endedOptions());
+  };
+
+  /** A clock that tells no number closes it too. */
+  get isOpen(): boolean {
+    return !this.#ended && this.#bootMs() < this.#deadlineAtBootMs;
+  }
+
+  /** Until the deadline, in milliseconds; 0 where nothing is left. */
+  get remainingMs(): number {
+    return this.#ended ? 0 : Math.max(0, this.#deadlineAtBootMs - this.#bootMs());
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  end(): void {
+    this.#ended = true;
+  }
+}
+
+const endedOptions = () => ({
+  message: `Nothing leaves any more: ${attemptEnded}.`,
+  hint: 'Wait for requests before the handler returns, or raise resources.timeout.',
+  details: { reason: 'ATTEMPT_ENDED' },
+});
