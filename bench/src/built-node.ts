@@ -2,6 +2,7 @@ import { planRunCell } from '@glovebox/cell';
 import {
   type CellClass,
   type Digest,
+  defaultEgressPolicy,
   type Job,
   newAttemptId,
   newRunId,
@@ -57,6 +58,7 @@ export function attempt(
     plan: planRunCell(node.image, limits, cellClass),
     job: jobOf(node, input),
     bundle: node.bundle,
+    egress: { grant: undefined, policy: defaultEgressPolicy, record: async () => undefined },
     cpu: limits.cpu,
     timeoutMs: limits.timeoutMs,
   };

@@ -3,6 +3,7 @@ import { planRunCell } from '@glovebox/cell';
 import {
   type AttemptState,
   type Digest,
+  defaultEgressPolicy,
   type ErrorData,
   type FileRecord,
   GloveboxError,
@@ -18,9 +19,12 @@ import {
   type RunLimits,
   runLimits,
 } from '@glovebox/contract';
+import type { SessionOptions } from '@glovebox/egress';
 import type { ValueJudge } from '@glovebox/validate';
 import { endOf, neverRan } from './attempt/attempt-end.ts';
 import { receiptOf } from './attempt/attempt-receipt.ts';
+import { EgressLogWriter } from './attempt/egress-log-writer.ts';
+import { httpGrant } from './attempt/http-grant.ts';
 import { LogWriter } from './attempt/log-writer.ts';
 import { type AttemptReport, runAttempt } from './attempt/run-attempt.ts';
 import { checkpointWhenDue } from './audit/checkpoint-audit.ts';
@@ -93,6 +97,7 @@ export async function performRun(
   await engine.store.create(run, attempt);
   events.onRun?.({ run: run.id, attempt: attempt.id });
   const logs = new LogWriter(engine.store, attempt.id);
+  const egressLog = new EgressLogWriter(engine.egressLog, run.project);
   const queueMs = Math.round((engine.monotonicMs() - prepared.acceptedAtMs) * 100) / 100;
   try {
     if ((await engine.store.begin(attempt.id, engine.now())) === 'stale') throw endedElsewhere(attempt);
@@ -101,6 +106,7 @@ export async function performRun(
         plan,
         valueTexts: { input: prepared.inputText, config: prepared.configText },
         bundle: prepared.bundle,
+        egress: { ...(await egressOf(engine, prepared)), record: (record) => egressLog.record(record) },
         cpu: limits.cpu,
         timeoutMs: limits.timeoutMs,
         job: jobOf(prepared, run, attempt, limits),
@@ -131,6 +137,7 @@ export async function performRun(
     });
     const receipt = await signReceipt(predicate, engine.signer);
     await logs.flush();
+    await egressLog.flush();
     const { phasesMs } = predicate.observed;
     const end = endOf(report, { bundleDigest, imageDigest: plan.image, phasesMs, receipt });
     if ((await engine.store.finish(attempt.id, end)) === 'stale') {
@@ -142,9 +149,20 @@ export async function performRun(
   } catch (error) {
     // Whatever failed, an attempt that is recorded comes to an end in the record. What failed first is told.
     await logs.flush().catch(() => undefined);
+    await egressLog.flush().catch(() => undefined);
     await engine.store.finish(attempt.id, neverRan(error, engine.now(), queueMs)).catch(() => undefined);
     throw error;
   }
+}
+
+/** The project's policy as it is when the attempt starts. A node without http is denied everything under any. */
+async function egressOf(
+  { egressPolicies }: Engine,
+  { project, manifest }: PreparedRun,
+): Promise<Pick<SessionOptions, 'grant' | 'policy'>> {
+  const grant = httpGrant(manifest);
+  if (grant === undefined) return { grant, policy: defaultEgressPolicy };
+  return { grant, policy: (await egressPolicies.get(project)).policy };
 }
 
 const endedElsewhere = ({ id }: Attempt): GloveboxError =>

@@ -2,7 +2,15 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createBlobStore } from '@glovebox/blobs-fs';
-import { type Job, type LogRecord, newAttemptId, newRunId, type Progress } from '@glovebox/contract';
+import {
+  defaultEgressPolicy,
+  type Job,
+  type LogRecord,
+  newAttemptId,
+  newRunId,
+  type Progress,
+} from '@glovebox/contract';
+import { createEgress } from '@glovebox/egress';
 import { type AttemptReport, runAttempt } from '@glovebox/engine';
 import { HostileDriver } from './driver.ts';
 
@@ -31,6 +39,13 @@ export interface HostileRun {
   grownBytes: number;
 }
 
+/** Its nodes declare nothing, so nobody ever asks for a connection. */
+const noEgress = createEgress({
+  scope: () => {
+    throw new Error('nothing is declared');
+  },
+});
+
 const peakBytes = (): number => process.resourceUsage().maxRSS * 1024;
 
 /** One attempt of the product on a hostile cell, with real files. */
@@ -53,6 +68,7 @@ export async function runHostile(
         // The driver of these tests looks at no plan.
         plan: {} as never,
         bundle,
+        egress: { grant: undefined, policy: defaultEgressPolicy, record: async () => undefined },
         cpu: 1,
         timeoutMs: options.timeoutMs ?? 30_000,
         job: {
@@ -84,7 +100,9 @@ export async function runHostile(
           },
         },
         now: Date.now,
+        egress: noEgress,
         monotonicMs: () => performance.now(),
+        bootMs: () => performance.now(),
       },
       {
         onLog: (record) => {

@@ -56,7 +56,7 @@ export function receiptOf(facts: ReceiptFacts): ReceiptPredicate {
       logBytes: report.logBytes,
       logDigest: report.logDigest,
       files: report.files,
-      egress: { requests: report.egressRequests, decisions: [] },
+      egress: { requests: report.egressRequests, decisions: [...report.egressDecisions] },
       slots: [],
     },
     claimed: { errorCode: claimed?.code ?? null, errorMessage: claimed?.message.slice(0, 1000) ?? null },

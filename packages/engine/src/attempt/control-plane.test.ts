@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto';
 import { duplexPair } from 'node:stream';
 import { type ClientStream, connectClient, serveChannel } from '@glovebox/channel';
-import { type Job, newAttemptId, newRunId, type Progress } from '@glovebox/contract';
+import {
+  defaultEgressPolicy,
+  type EgressRecord,
+  type Job,
+  newAttemptId,
+  newRunId,
+  type Progress,
+} from '@glovebox/contract';
+import { createEgress } from '@glovebox/egress';
 import { describe, expect, it } from 'vitest';
 import type { BlobStore } from '../ports.ts';
 import { type CellResult, ControlPlane, type Violation } from './control-plane.ts';
@@ -55,12 +63,30 @@ function connected(limits: Partial<Job['limits']> = {}) {
     logs: [] as string[],
     loaded: 0,
     asked: 0,
+    egress: [] as EgressRecord[],
   };
   const logs = new LogIntake({
     limitBytes: 1024,
     now: () => 0,
     onRecord: ({ message }) => seen.logs.push(message),
     onViolation: (v) => seen.violations.push(v),
+  });
+  const session = createEgress({
+    scope: () => {
+      throw new Error('nothing is declared');
+    },
+  }).open({
+    project: 'default',
+    run: 'run_1',
+    attempt: 'att_1',
+    node: 'n-n-n',
+    grant: undefined,
+    policy: defaultEgressPolicy,
+    deadlineAtBootMs: Number.POSITIVE_INFINITY,
+    bootMs: () => performance.now(),
+    now: Date.now,
+    record: async (record) => void seen.egress.push(record),
+    onAbuse: (detail) => seen.violations.push({ code: 'CHANNEL_ABUSE', detail }),
   });
   const control: ControlPlane = new ControlPlane({
     job: job(limits),
@@ -69,7 +95,7 @@ function connected(limits: Partial<Job['limits']> = {}) {
     logs,
     onJobRequested: () => {
       seen.asked++;
-      control.dispatch(5, 900);
+      control.dispatch(5, 900, session);
     },
     onLoaded: () => seen.loaded++,
     onProgress: (progress) => seen.progress.push(progress),
@@ -336,7 +362,7 @@ describe('a request that is open', () => {
   });
 });
 
-it('refuses and counts every request that is not for the control plane', async () => {
+it('hands every request that is not for the control plane to the egress of the attempt', async () => {
   const cell = await started();
   for (const url of [
     'https://example.com/',
@@ -348,7 +374,14 @@ it('refuses and counts every request that is not for the control plane', async (
   ]) {
     expect((await request(cell, 'GET', url)).status).toBe(403);
   }
-  expect(cell.control.egressRequests).toBe(6);
+  expect(cell.seen.egress.map(({ outcome, reason }) => [outcome, reason])).toEqual([
+    ['denied', 'HTTP_NOT_DECLARED'],
+    ['denied', 'HTTP_NOT_DECLARED'],
+    ['denied', 'HTTP_NOT_DECLARED'],
+    ['denied', 'URL_REFUSED'],
+    ['denied', 'HTTP_NOT_DECLARED'],
+    ['denied', 'HTTP_NOT_DECLARED'],
+  ]);
   expect((await request(cell, 'GET', '/nothing')).status).toBe(404);
   cell.close();
 });

@@ -18,6 +18,7 @@ import {
   parseJson,
   progressSchema,
 } from '@glovebox/contract';
+import type { EgressSession } from '@glovebox/egress';
 import { gatherBody } from '../gathered-bytes.ts';
 import type { BlobStore } from '../ports.ts';
 import type { LogIntake } from './log-intake.ts';
@@ -70,7 +71,7 @@ const maxOutputDepth = 128;
  * The host's side of one cell's requests. Whatever a request asks, it gets what this attempt's job grants and no more;
  * a request that does not fit the order or the shape of docs/channel.md ends the attempt, since no harness of ours makes one.
  *
- * Egress is refused as a whole: every authority but the control plane's answers 403.
+ * What is for another authority than the control plane's goes to the egress of the attempt, which is there from the dispatch on.
  */
 export class ControlPlane {
   readonly #options: ControlPlaneOptions;
@@ -89,7 +90,7 @@ export class ControlPlane {
   #filesOpen = 0;
   #uploads = 0;
   #refusals = 0;
-  #egressRequests = 0;
+  #egress: EgressSession | undefined;
   readonly #storing = new Set<Promise<unknown>>();
   /** Requests whose body is read, or whose answer is written. Each leaves when that is done, or has failed. */
   readonly #open = new Set<ServerStream>();
@@ -98,16 +99,12 @@ export class ControlPlane {
     this.#options = options;
   }
 
-  /** Requests to anything but the control plane; all were refused. */
-  get egressRequests(): number {
-    return this.#egressRequests;
-  }
-
-  /** Answer the held job request. Call once, after the harness has asked. */
-  dispatch(nowMs: number, timeoutMs: number): void {
+  /** Answer the held job request. Call once, after the harness has asked. The session is ended with this control plane. */
+  dispatch(nowMs: number, timeoutMs: number, egress: EgressSession): void {
     const stream = this.#jobStream;
     if (stream === undefined || this.#phase !== 'booting') throw new Error('dispatched before the harness asked');
     this.#phase = 'dispatched';
+    this.#egress = egress;
     const { input, config, ...rest } = this.#options.job;
     const texts = this.#options.valueTexts ?? { input: JSON.stringify(input), config: JSON.stringify(config) };
     const head = JSON.stringify({ ...rest, nowMs, timeoutMs }).slice(0, -1);
@@ -124,6 +121,8 @@ export class ControlPlane {
   /** From now on nothing is taken in: no file, no log, no second result. What is open is reset. */
   end(): void {
     this.#phase = 'ended';
+    // First of all: when this returns nothing of the attempt leaves any more.
+    this.#egress?.end();
     for (const stream of this.#open) stream.reset(attemptEnded);
     this.#jobStream?.reset(attemptEnded);
     this.#cancelStream?.reset(attemptEnded);
@@ -150,11 +149,11 @@ export class ControlPlane {
     if (this.#phase === 'ended' || this.#resultWhole) return stream.reset(attemptEnded);
     const target = parseTarget(stream.head.url);
     if (target === undefined) return this.#violate('a request has no valid URL');
-    if (target.origin !== controlOrigin) {
-      this.#egressRequests++;
-      return this.#refuse(stream, 403, 'NOT_AVAILABLE_YET');
-    }
     const route = `${stream.head.method} ${target.path}`;
+    if (target.origin !== controlOrigin) {
+      if (this.#egress === undefined) return this.#violate('a request for the outside before the job was dispatched');
+      return this.#egress.accept(stream);
+    }
     if (route === `GET ${controlPaths.job}`) return this.#job(stream);
     if (route === `GET ${controlPaths.cancel}`) return this.#holdCancel(stream);
     if (route === `POST ${controlPaths.log}`) return this.#log(stream);

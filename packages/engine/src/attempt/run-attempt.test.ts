@@ -3,7 +3,8 @@ import { type Duplex, duplexPair, PassThrough } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Cell, CellEnd } from '@glovebox/cell';
 import { type ClientStream, connectClient } from '@glovebox/channel';
-import { newAttemptId, newRunId, type Progress } from '@glovebox/contract';
+import { defaultEgressPolicy, newAttemptId, newRunId, type Progress } from '@glovebox/contract';
+import { createEgress } from '@glovebox/egress';
 import { expect, it, vi } from 'vitest';
 import { runAttempt } from './run-attempt.ts';
 
@@ -32,6 +33,7 @@ function started(signal?: AbortSignal) {
     {
       plan: {} as never,
       bundle: Buffer.from('1'),
+      egress: { grant: undefined, policy: defaultEgressPolicy, record: async () => undefined },
       cpu: 1,
       timeoutMs: 1000,
       job: {
@@ -49,8 +51,10 @@ function started(signal?: AbortSignal) {
     {
       driver: { name: 'test', boot: async () => cell, inspect: never, sweep: never, gauges: never },
       blobs: { put: never, read: never },
+      egress: createEgress({ scope: never }),
       now: Date.now,
       monotonicMs: () => performance.now(),
+      bootMs: () => performance.now(),
     },
     { onProgress: (report) => progress.push(report) },
     signal,

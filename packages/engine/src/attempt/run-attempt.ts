@@ -12,6 +12,7 @@ import {
   type PhasesMs,
   type Progress,
 } from '@glovebox/contract';
+import type { Egress, EgressSession, EgressSummary, SessionOptions } from '@glovebox/egress';
 import type { BlobStore } from '../ports.ts';
 import { type CellResult, ControlPlane, type ValueTexts, type Violation } from './control-plane.ts';
 import { LogIntake } from './log-intake.ts';
@@ -30,6 +31,8 @@ export interface AttemptRequest {
   /** The job's values as JSON texts that were checked to be such; see ControlPlaneOptions. */
   valueTexts?: ValueTexts;
   bundle: Uint8Array;
+  /** What the node may ask for, under which policy of its project, and where that is recorded. */
+  egress: Pick<SessionOptions, 'grant' | 'policy' | 'record'>;
   cpu: number;
   timeoutMs: number;
 }
@@ -37,9 +40,12 @@ export interface AttemptRequest {
 export interface AttemptPorts {
   driver: CellDriver;
   blobs: BlobStore;
+  egress: Egress;
   now: () => number;
   /** Milliseconds of a clock that never jumps. */
   monotonicMs: () => number;
+  /** Milliseconds since boot, suspended time included. */
+  bootMs: () => number;
 }
 
 export interface AttemptEvents {
@@ -58,6 +64,8 @@ export interface AttemptReport extends Outcome {
   logTruncated: boolean;
   logDigest: string;
   egressRequests: number;
+  /** What came of them, the commonest first. */
+  egressDecisions: EgressSummary['decisions'];
   startedAtMs: number;
   endedAtMs: number;
 }
@@ -69,7 +77,8 @@ export interface AttemptReport extends Outcome {
  * as `LOST` where the driver gives that up, whatever the cell gave or did; an aborted `signal` tells the node first and
  * kills it `cancelGraceMs` later.
  *
- * @throws GloveboxError as CellDriver.boot does, and `CELL_BOOT_FAILED` when the harness does not ask for its job.
+ * @throws GloveboxError as CellDriver.boot does, `CELL_BOOT_FAILED` when the harness does not ask for its job, as Egress.open
+ *   does, and what `egress.record` failed with: then nobody can say what left.
  */
 export async function runAttempt(
   request: AttemptRequest,
@@ -101,7 +110,8 @@ export async function runAttempt(
       logBytes: attempt.logs.keptBytes,
       logTruncated: attempt.logs.truncated,
       logDigest: attempt.logs.digest(),
-      egressRequests: attempt.control.egressRequests,
+      egressRequests: attempt.egress.requests,
+      egressDecisions: attempt.egress.decisions,
       startedAtMs,
       endedAtMs: ports.now(),
     };
@@ -127,6 +137,10 @@ class LiveAttempt {
   #result: CellResult | undefined;
   #cancelled: string | undefined;
   #dispatched = false;
+  /** From the dispatch on. */
+  #session: EgressSession | undefined;
+  /** Why there is none. */
+  #sessionFailure: unknown;
   /** The cell is confirmed dead: nothing that comes to light later is part of the attempt. */
   #dead = false;
   /** Killed because it lived on without a channel. */
@@ -164,6 +178,10 @@ class LiveAttempt {
     });
   }
 
+  get egress(): EgressSummary {
+    return this.#session?.summary ?? { requests: 0, decisions: [] };
+  }
+
   cancel(reason: string): void {
     // What is dead, has given its result, or broken a rule, has ended by that already.
     if (this.#dead || this.#cancelled !== undefined || this.#result !== undefined || this.#violation !== undefined)
@@ -171,7 +189,7 @@ class LiveAttempt {
     this.#cancelled = reason;
     this.control.cancel(reason);
     // A cell that has no job yet has nothing to wind up.
-    this.#graceTimer = setTimeout(() => this.#cell.kill('cancelled'), this.#dispatched ? cancelGraceMs : 0);
+    this.#graceTimer = setTimeout(() => this.#kill('cancelled'), this.#dispatched ? cancelGraceMs : 0);
   }
 
   async settle(): Promise<{ outcome: Outcome; end: CellEnd }> {
@@ -181,7 +199,7 @@ class LiveAttempt {
       this.logs.takeRaw('stderr', this.#cell.stderr),
     ]);
     this.#bootTimer = setTimeout(() => {
-      if (!this.#dispatched) this.#cell.kill('violation');
+      if (!this.#dispatched) this.#kill('violation');
     }, bootDeadlineMs);
     void channel.ended.then((ended) => {
       // Closed by ourselves: a timer from here on would outlive the attempt.
@@ -193,7 +211,7 @@ class LiveAttempt {
       // long its remains take to be removed. One that lives on has closed its channel itself, and can only burn.
       this.#closedTimer = setTimeout(() => {
         this.#orphaned = true;
-        this.#cell.kill('violation');
+        this.#kill('violation');
       }, closedGraceMs);
     });
     const end = await this.#cell.ended;
@@ -208,6 +226,9 @@ class LiveAttempt {
     // Uploads that were cut off remove what they had written: nobody would look for it once this process has ended.
     await this.control.stored();
     this.#marks.mark('dead');
+    if (this.#sessionFailure !== undefined) throw this.#sessionFailure;
+    // What left and is not on record fails the attempt, whatever its node made of it.
+    await this.#session?.settled();
     if (!this.#dispatched && this.#cancelled === undefined) throw bootFailure(end, this.logs.stderrTail);
     const orphaned = this.#orphaned && end.cause === 'violation' ? closedItsChannel : undefined;
     const outcome = decideOutcome({
@@ -226,27 +247,59 @@ class LiveAttempt {
     try {
       this.#marks.mark('booted');
       this.#events.onPhase?.('load');
+      const session = this.#openSession();
+      if (session === undefined) return this.#kill('violation');
       await this.#cell.dispatch({ cpu: this.#request.cpu, deadlineMs: this.#request.timeoutMs });
       this.#dispatched = true;
-      this.control.dispatch(this.#ports.now(), this.#request.timeoutMs);
+      this.control.dispatch(this.#ports.now(), this.#request.timeoutMs, session);
     } catch {
       // The cell died first, or its limits could not be set: either way it must not go on.
-      this.#cell.kill('violation');
+      this.#kill('violation');
     }
+  }
+
+  /** Its deadline is that of the cell, counted from before the cell's own begins. Without a session nothing is dispatched. */
+  #openSession(): EgressSession | undefined {
+    const { egress, job, timeoutMs } = this.#request;
+    const { project, run, attempt, node } = job.ids;
+    const { bootMs, now } = this.#ports;
+    try {
+      this.#session = this.#ports.egress.open({
+        ...egress,
+        project,
+        run,
+        attempt,
+        node,
+        deadlineAtBootMs: bootMs() + timeoutMs,
+        bootMs,
+        now,
+        onAbuse: (detail) => this.#violate({ code: 'CHANNEL_ABUSE', detail }),
+      });
+      return this.#session;
+    } catch (error) {
+      this.#sessionFailure = error;
+      return undefined;
+    }
+  }
+
+  /** In this order: a cell that is long in dying, or does not die at all, must reach nobody meanwhile. */
+  #kill(cause: Parameters<Cell['kill']>[0]): void {
+    this.#session?.end();
+    this.#cell.kill(cause);
   }
 
   #take(result: CellResult): void {
     if (this.#dead || this.#result !== undefined || this.#violation !== undefined) return;
     this.#result = result;
     this.#over();
-    this.#cell.kill('done');
+    this.#kill('done');
   }
 
   #violate(violation: Violation): void {
     if (this.#dead || this.#violation !== undefined || this.#result !== undefined) return;
     this.#violation = violation;
     this.#over();
-    this.#cell.kill('violation');
+    this.#kill('violation');
   }
 
   #over(): void {
