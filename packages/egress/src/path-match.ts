@@ -1,0 +1,89 @@
+import { decodeFully } from './target-path.ts';
+
+/** In place of a segment of a pattern: any one that is not empty. */
+export const oneSegment: unique symbol = Symbol('one segment');
+export type Token = string | typeof oneSegment;
+
+/** A path, cut at its separators; `/` is one empty segment. */
+export type Segments = readonly string[];
+
+export interface PatternReading {
+  readonly tokens: readonly Token[];
+  /** Whether more segments may follow, or none. */
+  readonly open: boolean;
+}
+
+/** The ways in which servers read a path: escapes as they are or decoded, empty segments kept or merged. */
+const ways = ['raw', 'merged', 'decoded', 'decoded-merged'] as const;
+export type Way = (typeof ways)[number];
+
+/** Each way's reading of one path. A path that all read alike has the first alone. */
+export type PathReadings = readonly { readonly way: Way; readonly segments: Segments }[];
+
+/**
+ * Read a pattern in the way in which a path is read: `*` for one segment that is not empty, `**` at the end for all that
+ * follows, or nothing; all else stands for itself, a star that is part of a segment too. Case counts. A literal is compared
+ * in normal form: escapes of what needs none are decoded, hexadecimal is upper-case, and `%2A` is a star that is no wildcard.
+ */
+export function readPattern(pattern: string, way: Way): PatternReading {
+  const written = pattern.split('/').slice(1);
+  const open = written.at(-1) === '**';
+  const isDecoded = way === 'decoded' || way === 'decoded-merged';
+  const tokens = (open ? written.slice(0, -1) : written).flatMap((part): Token[] => {
+    if (part === '*') return [oneSegment];
+    return isDecoded ? decodedSegments(part) : [normalised(part)];
+  });
+  return { tokens: way === 'merged' || way === 'decoded-merged' ? merged(tokens, open) : tokens, open };
+}
+
+export type PathPattern = Readonly<Record<Way, PatternReading>>;
+
+/** A pattern in every way of reading. */
+export function compilePath(pattern: string): PathPattern {
+  return {
+    raw: readPattern(pattern, 'raw'),
+    merged: readPattern(pattern, 'merged'),
+    decoded: readPattern(pattern, 'decoded'),
+    'decoded-merged': readPattern(pattern, 'decoded-merged'),
+  };
+}
+
+/** @param path of a target: begins with `/`, and is not ambiguous. */
+export function readPath(path: string): PathReadings {
+  const written = path.split('/').slice(1);
+  const raw = written.map(normalised);
+  const segments = { raw, merged: merged(raw, false) };
+  if (!path.includes('%')) {
+    return segments.merged.length === raw.length
+      ? [{ way: 'raw', segments: raw }]
+      : [
+          { way: 'raw', segments: raw },
+          { way: 'merged', segments: segments.merged },
+        ];
+  }
+  const decoded = written.flatMap(decodedSegments);
+  const all = { ...segments, decoded, 'decoded-merged': merged(decoded, false) };
+  return ways.map((way) => ({ way, segments: all[way] }));
+}
+
+/** Without empty segments, but for one at the end: `/a/` is not `/a`. Where more may follow, there is no end. */
+function merged<T>(segments: readonly T[], open: boolean): T[] {
+  return segments.filter((segment, index) => segment !== '' || (!open && index === segments.length - 1));
+}
+
+const decodedSegments = (segment: string): string[] => decodeFully(segment).split(/[/\\]/);
+
+/**
+ * One form for all spellings of a segment that mean the same (RFC 3986, section 6.2.2). What may not stand in a path is
+ * escaped, as the URL parser escapes it in a request: an author's pattern may have it as it is.
+ */
+function normalised(segment: string): string {
+  if (/^[A-Za-z0-9._~!$&'()+,;=:@-]*$/.test(segment)) return segment;
+  return segment
+    .replace(/%(?![0-9a-fA-F]{2})|[^\x21-\x7e]+|["#<>?^`{}]/gu, (text) => encodeURIComponent(text.toWellFormed()))
+    .replace(/%([0-9a-fA-F]{2})/g, (written, hex: string) => {
+      const character = String.fromCharCode(Number.parseInt(hex, 16));
+      return /[A-Za-z0-9._~-]/.test(character) ? character : written.toUpperCase();
+    })
+    .replaceAll('*', '%2A');
+}
