@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { permissionsDigest, permissionsOf } from './permissions.ts';
 
-type Rule = { host: string; methods: string[]; paths: string[]; reason?: string; port?: number };
+type Rule = { host: string; methods: string[]; paths: string[]; reason?: string; port?: number; websocket?: boolean };
 
 function manifest(over: Record<string, unknown> = {}): Manifest {
   return manifestSchema.parse({ schemaVersion: 1, id: 'my-node', title: 'Mine', input: {}, output: {}, ...over });
@@ -116,6 +116,41 @@ describe('the permissions digest', () => {
     ['the side effect', { ...whole, sideEffect: 'write' }],
   ])('changes with %s', (_what, over) => {
     expect(permissionsDigest(manifest(over))).not.toBe(permissionsDigest(manifest(whole)));
+  });
+
+  describe('of WebSockets', () => {
+    const plain: Rule = { host: 'api.example.com', methods: ['GET', 'POST'], paths: ['/a', '/ws'] };
+    const upgrade: Rule = { host: 'api.example.com', methods: ['GET'], paths: ['/ws'], websocket: true };
+
+    it('changes with one that is allowed, and not with one that is not', () => {
+      const digest = permissionsDigest(withRules([plain]));
+      expect(permissionsDigest(withRules([plain, upgrade]))).not.toBe(digest);
+      expect(permissionsDigest(withRules([{ ...plain, websocket: false }]))).toBe(digest);
+    });
+
+    it('is what it was before there were any, for a manifest without', () => {
+      expect(permissionsDigest(withRules(rules))).toBe(
+        'sha256:f375dac99ca5fbe55d26d56d6101b77e4ad05d399d1becff1ef496e03e22c6bb',
+      );
+    });
+
+    it('is the same however they are grouped, and tells them in an entry more', () => {
+      const split: Rule[] = [
+        { ...upgrade, paths: ['/ws', '/ws'] },
+        { ...plain, methods: ['POST'], paths: ['/ws', '/a'] },
+        { ...plain, methods: ['GET'], paths: ['/a'] },
+      ];
+      expect(permissionsDigest(withRules(split))).toBe(permissionsDigest(withRules([plain, upgrade])));
+      expect(permissionsOf(withRules(split))).toMatchObject({
+        http: {
+          rules: [
+            { scheme: 'https', host: 'api.example.com', port: 443, method: 'GET', paths: ['/a', '/ws'] },
+            { scheme: 'https', host: 'api.example.com', port: 443, method: 'GET', paths: ['/ws'], websocket: true },
+            { scheme: 'https', host: 'api.example.com', port: 443, method: 'POST', paths: ['/a', '/ws'] },
+          ],
+        },
+      });
+    });
   });
 
   it('has this form', () => {

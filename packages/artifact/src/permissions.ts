@@ -43,15 +43,32 @@ export function permissionsDigest(manifest: Manifest): Digest {
   return sha256Of(canonicalJson(permissionsOf(manifest)));
 }
 
-/** One entry for each scheme, host, port and method, with all of its paths. */
+interface SpannedRule {
+  scheme: string;
+  host: string;
+  port: number;
+  method: string;
+  paths: string[];
+  websocket?: true;
+}
+
+/**
+ * One entry for each scheme, host, port and method, with all of its paths. Paths on which a WebSocket is allowed are in an
+ * entry more, which comes next; a manifest without any has none, and the digest that it had before there were WebSockets.
+ */
 function spannedRules(rules: HttpRule[]): Json[] {
-  const spanned = new Map<string, { scheme: string; host: string; port: number; method: string; paths: string[] }>();
-  for (const { scheme, host, port, methods, paths } of rules) {
+  const spanned = new Map<string, SpannedRule>();
+  const span = (rule: Omit<SpannedRule, 'paths'>, paths: readonly string[]): void => {
+    const key = [rule.scheme, rule.host, rule.port, rule.method, ...(rule.websocket ? ['websocket'] : [])].join(' ');
+    const entry = spanned.get(key);
+    if (entry === undefined) spanned.set(key, { ...rule, paths: [...paths] });
+    else entry.paths.push(...paths);
+  };
+  for (const { scheme, host, port, methods, paths, websocket } of rules) {
     for (const method of methods) {
-      const key = [scheme, host, port, method].join(' ');
-      const entry = spanned.get(key);
-      if (entry === undefined) spanned.set(key, { scheme, host, port, method, paths: [...paths] });
-      else entry.paths.push(...paths);
+      span({ scheme, host, port, method }, paths);
+      // A WebSocket begins with a GET: said of another method it allows nothing.
+      if (websocket && method === 'GET') span({ scheme, host, port, method, websocket }, paths);
     }
   }
   return sortedBy([...spanned], ([key]) => key).map(([, entry]) => ({ ...entry, paths: sorted(entry.paths) }));

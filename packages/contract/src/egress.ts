@@ -12,7 +12,7 @@ export const egressPolicyLimits = {
 
 const hostPattern = /^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** A host by name, `*.` and a name for its sub-domains. An address in it is refused by whoever reads the policy. */
+/** A host by name, `*.` and a name for its sub-domains, or an IPv4 address. Whether it is one in a plain way is judged by packages/egress. */
 const policyHost = z.string().max(253).regex(hostPattern, 'must be a lower-case host name, or *. and one');
 
 /** Address and prefix length, such as 10.0.0.0/8 or fd00::/8. Whether it is one is judged on its bytes, by packages/egress. */

@@ -55,7 +55,7 @@ export interface Denial {
   readonly reason: EgressReason;
   /** The rule of the policy that denied it; null where nothing allowed it. */
   readonly rule: string | null;
-  /** What would allow it, as a JSON merge of `capabilities.http` (`{ "rules": [ … ] }`), or null where no manifest can. */
+  /** What would allow it: `{ "rules": [ … ] }`, to stand in `capabilities.http` beside what is there. Null where no manifest can. */
   readonly patch: Json | null;
   readonly approver: EgressApprover;
 }
