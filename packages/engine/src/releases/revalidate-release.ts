@@ -79,7 +79,7 @@ async function prove(
 }
 
 async function runFixtures(
-  { driver, cellClass, checkTurns, now, monotonicMs }: Engine,
+  { driver, cellClass, checkTurns, now, monotonicMs, bootMs }: Engine,
   project: string,
   { config: { manifest }, bundle, bundleDigest, sourceMap }: TrustedArtifact,
   files: ReadonlyMap<string, Uint8Array>,
@@ -99,6 +99,7 @@ async function runFixtures(
           judge,
           now,
           monotonicMs,
+          bootMs,
           ...(signal ? { signal } : {}),
         },
       );

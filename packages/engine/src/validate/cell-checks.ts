@@ -130,7 +130,7 @@ async function performFixtures(
 ): Promise<void> {
   const key = fixturesKey(pkg, bundleDigest, images.runtime, engine.cellClass);
   const known = await findVerdict(engine.checks, key);
-  const { cellClass, now, monotonicMs } = engine;
+  const { cellClass, now, monotonicMs, bootMs } = engine;
   await checklist.perform('fixtures', async () => {
     if (known !== undefined) return known;
     const end = await checkFixtures(
@@ -142,6 +142,7 @@ async function performFixtures(
         judge: judge.of(pkg.manifest),
         now,
         monotonicMs,
+        bootMs,
         ...(signal === undefined ? {} : { signal }),
       },
     );

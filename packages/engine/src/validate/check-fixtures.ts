@@ -3,6 +3,7 @@ import { planRunCell } from '@glovebox/cell';
 import {
   type CellClass,
   type Digest,
+  defaultEgressPolicy,
   type Finding,
   GloveboxError,
   type Json,
@@ -10,12 +11,17 @@ import {
   newRunId,
   runLimits,
 } from '@glovebox/contract';
+import type { Egress } from '@glovebox/egress';
+import { type Cassette, createCassetteEgress } from '@glovebox/egress/cassette';
 import { locateFindings, type ValueJudge } from '@glovebox/validate';
+import { httpGrant } from '../attempt/http-grant.ts';
 import { type AttemptReport, runAttempt } from '../attempt/run-attempt.ts';
 import type { NodePackage } from '../ports.ts';
 import { judgeOutput } from '../run-values.ts';
+import { missFindings, unusedFindings } from './cassette-findings.ts';
 import { discardedFiles } from './discarded-files.ts';
 import { type FixtureVerdict, judgeFixture } from './fixture.ts';
+import type { NamedCassette } from './fixture-cassettes.ts';
 import { atFixture, type NamedFixture, readFixtures, shown } from './fixture-files.ts';
 import { type CheckOutcome, judged } from './outcome.ts';
 
@@ -41,12 +47,16 @@ export interface FixturesOptions {
   judge: ValueJudge;
   now: () => number;
   monotonicMs: () => number;
+  bootMs: () => number;
   signal?: AbortSignal;
 }
 
 /**
  * Run every fixture of a package in a cell of its own, by the harness and under the plan of a real run, and compare on this
  * side what came of it. Nothing is recorded: these are no runs.
+ *
+ * Requests are answered from the cassette of a fixture, under its manifest and the policy of a project that has none of its
+ * own; nothing reaches the network. One that is not recorded fails the fixture, whatever the node makes of it.
  *
  * Input and config must fit their schemas before a cell boots, unless the fixture expects just that refusal; an output must
  * fit its schema whatever the fixture says.
@@ -65,29 +75,45 @@ export async function checkFixtures(request: FixturesRequest, options: FixturesO
     const message = `the fixtures took more than ${deadlineMs / 1000} s in all`;
     return judged([...findings, atFixture('TIMED_OUT', 'fixtures', '', message, 'Do less in them, or drop some.')]);
   }
-  for (const run of runs) {
+  const unused = new Map<NamedCassette, number[][]>();
+  for (const [i, run] of runs.entries()) {
     if (run.status === 'rejected') throw run.reason;
-    findings.push(...run.value);
+    findings.push(...run.value.findings);
+    const cassette = fixtures[i]?.cassette;
+    if (cassette !== undefined) unused.set(cassette, [...(unused.get(cassette) ?? []), run.value.unused]);
   }
+  findings.push(...unusedFindings(unused));
   return judged(locateFindings(request.pkg.files, findings), { fixtures: fixtures.length });
 }
+
+interface FixtureEnd {
+  findings: Finding[];
+  /** Entries of its cassette that it did not ask for; none where it did not come to its end, for then that says nothing. */
+  unused: number[];
+}
+
+const noRequests: Cassette = { schema: 'glovebox.cassette/1', entries: [] };
 
 async function runFixture(
   fixture: NamedFixture,
   request: FixturesRequest,
   options: FixturesOptions & { signal: AbortSignal },
-): Promise<Finding[]> {
+): Promise<FixtureEnd> {
   const refusal = await misfit(fixture, options.judge);
   if (refusal !== undefined) {
     const { expect } = fixture;
-    return 'error' in expect && expect.error === refusal.rule ? [] : [refusal];
+    const isExpected = 'error' in expect && expect.error === refusal.rule;
+    return { findings: isExpected ? [] : [refusal], unused: [] };
   }
-  const report = await attempt(fixture, request, options);
+  const { egress, player } = createCassetteEgress(fixture.cassette?.cassette ?? noRequests);
+  const report = await attempt(fixture, request, { ...options, egress });
   options.signal.throwIfAborted();
   if (report.state === 'LOST')
     throw new GloveboxError('CELL_LOST', report.error === null ? {} : { message: report.error.message });
   await judgeOutput(options.judge, report, request.sourceMap);
-  return verdictFindings(fixture, report);
+  const misses = missFindings(fixture, player.misses);
+  const findings = misses.length > 0 ? misses : verdictFindings(fixture, report);
+  return { findings, unused: findings.length > 0 ? [] : player.unused() };
 }
 
 /** What of input or config does not fit its schema. */
@@ -108,9 +134,9 @@ async function misfit({ input, config, file }: NamedFixture, judge: ValueJudge):
 function attempt(
   { input, config }: NamedFixture,
   { project, pkg, bundle, bundleDigest }: FixturesRequest,
-  options: FixturesOptions,
+  options: FixturesOptions & { egress: Egress },
 ): Promise<AttemptReport> {
-  const { driver, cellClass, image, now, monotonicMs, signal } = options;
+  const { driver, cellClass, image, egress, now, monotonicMs, bootMs, signal } = options;
   const limits = runLimits(pkg.manifest);
   const [run, id] = [newRunId(now()), newAttemptId(now())];
   return runAttempt(
@@ -118,6 +144,7 @@ function attempt(
       plan: planRunCell(image, limits, cellClass),
       valueTexts: { input: JSON.stringify(input), config: JSON.stringify(config) },
       bundle,
+      egress: { grant: httpGrant(pkg.manifest), policy: defaultEgressPolicy, record: async () => undefined },
       cpu: limits.cpu,
       timeoutMs: limits.timeoutMs,
       job: {
@@ -138,7 +165,7 @@ function attempt(
         config,
       },
     },
-    { driver, blobs: discardedFiles, now, monotonicMs },
+    { driver, blobs: discardedFiles, egress, now, monotonicMs, bootMs },
     {},
     signal,
   );

@@ -79,7 +79,7 @@ describe('the fixtures of a package', () => {
     expect(findings.map(({ rule, place }) => `${rule} ${place.file} ${place.path}`)).toEqual([
       'FIXTURE_INVALID fixtures/bare.json /expect',
       expect.stringContaining('FIXTURE_INVALID fixtures/deep.json'),
-      'NOT_AVAILABLE_YET fixtures/http.json /http',
+      'CASSETTE_INVALID fixtures/x.cassette.json ',
       'FIXTURE_INVALID fixtures/large.json /input',
       'FIXTURE_INVALID fixtures/text.json ',
       'FIXTURE_INVALID fixtures/twice.json /input',

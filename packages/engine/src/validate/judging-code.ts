@@ -10,8 +10,8 @@ const scope = '@glovebox/';
 let known: string | undefined;
 
 /**
- * A digest of what judges on this side of a cell: the sources of this package and of all of ours that it works with, what
- * they depend on by exact versions, and the Node.js that runs them. Computed once in a process: some milliseconds.
+ * A digest of what judges on this side of a cell: the sources of this package and of all of ours that it works with, however
+ * indirectly, what they depend on by exact versions, and the Node.js that runs them. Computed once in a process: some milliseconds.
  */
 export function judgingCode(): string {
   known ??= codeOf(own);
@@ -42,12 +42,24 @@ export function digestOfPackages(dirs: readonly string[], salt: string): string 
   return hash.digest('hex');
 }
 
-/** Where the packages of ours lie that a package works with. */
+/** Where the packages of ours lie that a package works with, and those that these work with. */
 function neighbours(dir: string): string[] {
+  const found = new Set<string>();
+  const visit = (from: string): void => {
+    for (const next of dependenciesOf(from).filter((each) => !found.has(each))) {
+      found.add(next);
+      visit(next);
+    }
+  };
+  visit(dir);
+  return [...found].sort();
+}
+
+function dependenciesOf(dir: string): string[] {
   const { dependencies } = JSON.parse(readFileSync(join(dir, 'package.json'), 'utf8')) as {
-    dependencies: { [name: string]: string };
+    dependencies?: { [name: string]: string };
   };
   const { resolve } = createRequire(join(dir, 'package.json'));
-  const ours = Object.keys(dependencies).filter((name) => name.startsWith(scope));
+  const ours = Object.keys(dependencies ?? {}).filter((name) => name.startsWith(scope));
   return ours.sort().map((name) => dirname(dirname(resolve(name))));
 }

@@ -17,7 +17,7 @@ const lockfileName = 'package-lock.json';
 /** Lockfiles of other tools, and npm's second spelling: two lockfiles are two truths. */
 const foreignLockfiles = ['npm-shrinkwrap.json', 'yarn.lock', 'pnpm-lock.yaml', 'bun.lock', 'bun.lockb'];
 
-const isFixture = (path: string): boolean => /^fixtures\/[^/]+\.json$/.test(path);
+const isFixture = (path: string): boolean => /^fixtures\/[^/]+(?<!\.cassette)\.json$/.test(path);
 
 /** See the functions of these names in the package's index. */
 export async function readNodePackage(dir: string, options: ReadOptions): Promise<ReadResult> {
