@@ -1,9 +1,12 @@
 export { formatAddress, parseAddress } from './address.ts';
 export type * from './api.ts';
+export { bootClockMs } from './boot-clock.ts';
 export { denialProblem } from './denial.ts';
+export { createDialer } from './dialer.ts';
 export { onwardHeaders, returnedHeaders } from './headers.ts';
 export { compilePolicy } from './policy.ts';
 export { comparePolicies } from './policy-changes.ts';
 export { readEgressPolicy } from './policy-read.ts';
+export { fixedResolver, systemResolver } from './resolver.ts';
 export { createEgress } from './session.ts';
 export { type ParsedTarget, parseTarget } from './target.ts';

@@ -1,0 +1,39 @@
+import { openAgents } from './agents.ts';
+import type { Dialer, DialerSettings } from './api.ts';
+import { ConnectionScope } from './dial-scope.ts';
+import { openDialTls } from './dial-tls.ts';
+import { openProxy } from './proxy.ts';
+import type { ConnectMeans } from './vetted-connect.ts';
+
+/**
+ * The one place from which connections of the product leave.
+ *
+ * Scopes and agents share the settings and nothing else: no connection, no TLS session, no answer.
+ *
+ * @throws GloveboxError `CONFIG_INVALID` when the proxy is no URL of one.
+ */
+export function createDialer(settings: DialerSettings): Dialer {
+  const means: ConnectMeans = {
+    resolver: settings.resolver,
+    tls: openDialTls(settings.extraCa),
+    proxy: settings.proxy === undefined ? undefined : openProxy(settings.proxy),
+  };
+  const opened = new Set<{ destroy(): void }>();
+  /** One that has ended is forgotten: a server opens as many as it has attempts. */
+  const kept = <T extends { destroy(): void }>(one: T): T => {
+    const destroy = one.destroy.bind(one);
+    opened.add(one);
+    one.destroy = () => {
+      opened.delete(one);
+      destroy();
+    };
+    return one;
+  };
+  return {
+    scope: (_purpose, policy) => kept(new ConnectionScope(means, policy)),
+    agents: (_purpose, policy) => kept(openAgents(means, policy)),
+    destroy() {
+      for (const one of opened) one.destroy();
+    },
+  };
+}
