@@ -2,9 +2,10 @@ import { Attempt } from './harness/attempt.ts';
 import { fetchBundle } from './harness/bundle-loader.ts';
 import { authorFds, CellChannel } from './harness/cell-channel.ts';
 import { Control } from './harness/control.ts';
-import { announceExit, pinProcessEvents, refuseCodeFromStrings, refuseFetch } from './harness/guards.ts';
+import { announceExit, pinProcessEvents, refuseCodeFromStrings } from './harness/guards.ts';
 import { captureOutput } from './harness/output-capture.ts';
 import { monotonicMs } from './harness/primordials.ts';
+import { prepareNetwork } from './net/network.ts';
 
 /**
  * The first and only process of a run cell: asks the host for its job and the bundle, runs the handler once, tells the
@@ -17,12 +18,13 @@ async function runCell(exitNow: (code: number) => never): Promise<void> {
 
   const control = new Control(channel.client);
   const job = await channel.block(control.job());
-  const attempt = new Attempt(channel, control, job, monotonicMs(), exitNow);
+  const arrivedMs = monotonicMs();
+  const network = prepareNetwork(channel, job.http ? 'open' : 'closed');
+  const attempt = new Attempt({ channel, control, job, arrivedMs, network, exitNow });
   const bundle = await channel.block(fetchBundle(control, job.bundle));
 
   pinProcessEvents();
   refuseCodeFromStrings();
-  refuseFetch();
   const flushOutput = captureOutput((source, level, message) => attempt.log.write(source, level, message));
   announceExit((code) => attempt.exited(code));
   process.addUncaughtExceptionCaptureCallback((thrown) => {

@@ -73,6 +73,8 @@ export interface HostOptions {
   channel?: Partial<ChannelLimits>;
   /** How the cell gets its channel; by a socket on fd 3 where it is left out. */
   wiring?: ChannelWiring['kind'];
+  /** Requests of the node for the outside; without it there is none. */
+  onEgress?: (stream: ServerStream) => void;
   /** Answer a stream otherwise. @returns false to leave it to the host. */
   onStream?: (stream: ServerStream, path: string) => boolean;
 }
@@ -220,7 +222,11 @@ export function start(harness: BuiltHarness, bundleText: string, options: HostOp
   };
   const onStream = (stream: ServerStream): void => {
     const url = new URL(stream.head.url);
-    if (url.host !== controlAuthority) throw new Error(`a request to ${url.host}`);
+    if (url.host !== controlAuthority) {
+      if (!options.onEgress) throw new Error(`a request to ${url.host}`);
+      options.onEgress(stream);
+      return;
+    }
     if (options.onStream?.(stream, url.pathname)) return;
     const route = url.pathname.startsWith(controlPaths.files)
       ? (upload: ServerStream) => takeFile(upload, url.pathname.slice(controlPaths.files.length), files)

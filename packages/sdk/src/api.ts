@@ -39,6 +39,18 @@ export interface NodeContext<Input = Json, Config = Json> {
    */
   readonly scratch: string;
   readonly files: NodeFiles;
+  /**
+   * The fetch of Node.js, with two options more. Global `fetch`, `node:https` and npm packages that are made from them go the same
+   * way; only what `capabilities.http` of node.json declares goes through, each redirect by itself.
+   *
+   * Compressed answers arrive decoded. Certificates are checked outside: what a library says of them is not asked for.
+   *
+   * @throws NodeError `EGRESS_DENIED` (nothing was sent), `EGRESS_BUDGET`, `EGRESS_FAILED`, `EGRESS_TIMED_OUT`: its `details` have
+   * `reason`, `hint` and, where node.json could allow it, `patch`. Other ways of asking find that error as the `cause` of theirs;
+   * either way it names how the attempt failed where the handler lets it through. Else as fetch does; TypeError or RangeError when
+   * an option has another type or is out of range.
+   */
+  fetch(input: string | URL | Request, init?: NodeRequestInit): Promise<Response>;
   readonly ids: NodeIds;
   /** The same for every attempt of one step of one run: give it to services that can tell a repetition by a key. */
   readonly idempotencyKey: string;
@@ -102,6 +114,17 @@ export interface NodeFiles {
    */
   write(name: string, data: FileData, mediaType?: string): Promise<StoredFile>;
 }
+
+/** What `ctx.fetch` takes. */
+export type NodeRequestInit = RequestInit & {
+  /**
+   * How often a request that is safe to repeat is tried again when the other side cannot be reached or is busy: 0 to 5. 0 where it is
+   * left out.
+   */
+  retry?: number;
+  /** Name of a slot of `capabilities.credentials`: its credential is put in outside. Not available yet: `EGRESS_DENIED`. */
+  credential?: string;
+};
 
 /** Where this attempt belongs. All of them are safe to log. */
 export interface NodeIds {

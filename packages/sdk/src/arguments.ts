@@ -1,4 +1,4 @@
-import { asyncIterator, execPattern, iterator, PlainTypeError, typedArrayName } from './primordials.ts';
+import { asyncIterator, execPattern, isInteger, iterator, PlainTypeError, typedArrayName } from './primordials.ts';
 
 /**
  * Checks of what a node passes to its context, the same in a cell and in tests. Only what is documented is taken: an
@@ -107,4 +107,28 @@ export function isChunk(value: unknown): value is string | Uint8Array {
 
 export function wrongChunk(value: unknown): TypeError {
   return wrongType('ctx.files.write: a chunk', 'a string or a Uint8Array', value);
+}
+
+const slotPattern = /^[a-z][a-zA-Z0-9_-]{0,63}$/;
+const maxRetries = 5;
+
+/** What `ctx.fetch` takes beyond fetch itself; each member is read once. @throws TypeError, RangeError. */
+export function checkFetch(init: unknown): { retry?: number; credential?: string } {
+  if (init === undefined || init === null) return {};
+  if (typeof init !== 'object') throw wrongType('ctx.fetch: init', 'an object', init);
+  const { retry, credential } = init as { retry?: unknown; credential?: unknown };
+  if (retry !== undefined) {
+    if (typeof retry !== 'number') throw wrongType('ctx.fetch: retry', 'a number', retry);
+    if (!isInteger(retry) || retry < 0 || retry > maxRetries)
+      throw new PlainRangeError(`ctx.fetch: retry must be a whole number from 0 to ${maxRetries}, got ${retry}`);
+  }
+  if (credential !== undefined) {
+    if (typeof credential !== 'string') throw wrongType('ctx.fetch: credential', 'a string', credential);
+    if (!execPattern(slotPattern, credential))
+      throw new PlainTypeError('ctx.fetch: credential must be the name of a slot');
+  }
+  const checked: { retry?: number; credential?: string } = {};
+  if (retry !== undefined) checked.retry = retry;
+  if (credential !== undefined) checked.credential = credential;
+  return checked;
 }

@@ -1,5 +1,6 @@
 /** What the harness and the testing kit share, so that a node finds the same in both. Not for authors. */
 export {
+  checkFetch,
   checkLog,
   checkSleep,
   defaultMediaType,

@@ -1,5 +1,6 @@
 import type { CancelNotice, Job } from '@glovebox/contract';
 import { encodeJson } from '@glovebox/sdk/context-rules';
+import type { Network } from '../net/network.ts';
 import { importBundle } from './bundle-loader.ts';
 import { Cancellation } from './cancellation.ts';
 import type { CellChannel } from './cell-channel.ts';
@@ -17,6 +18,16 @@ const listenAfterMs = 20;
 
 type State = { kind: 'loading' } | { kind: 'running' } | { kind: 'ended' };
 
+export interface AttemptParts {
+  channel: CellChannel;
+  control: Control;
+  job: Job;
+  /** When the job arrived, by `monotonicMs`. */
+  arrivedMs: number;
+  network: Network;
+  exitNow: (code: number) => never;
+}
+
 /**
  * One attempt, from the bundle's text to the one result. The first of these ends it: the handler settles, an error that
  * nobody catches, a load that fails, an event loop with nothing left to do, a call of `process.exit`.
@@ -32,12 +43,14 @@ export class Attempt {
   readonly #files: FileWriter;
   readonly #cancellation = new Cancellation();
   readonly #context: unknown;
+  readonly #network: Network;
   readonly #exitNow: (code: number) => never;
   #flushOutput: () => void = () => undefined;
   #state: State = { kind: 'loading' };
 
-  constructor(channel: CellChannel, control: Control, job: Job, arrivedMs: number, exitNow: (code: number) => never) {
+  constructor({ channel, control, job, arrivedMs, network, exitNow }: AttemptParts) {
     this.#exitNow = exitNow;
+    this.#network = network;
     this.#control = control;
     this.#channel = channel;
     this.#job = job;
@@ -51,6 +64,7 @@ export class Attempt {
       progress: this.#progress,
       files: this.#files,
       cancellation: this.#cancellation,
+      fetch: network.fetch,
     });
   }
 
@@ -72,6 +86,8 @@ export class Attempt {
 
   /** The event loop has nothing left to do. */
   drained(): void {
+    // What waits for a server that never speaks hears of it now, and may tell why it fails.
+    if (this.#state.kind !== 'ended' && this.#network.giveUp()) return;
     const what = this.#state.kind === 'loading' ? 'A top-level await' : 'The handler';
     this.#failWith({ code: 'NODE_NEVER_SETTLED', message: `${what} waits for something that can never happen.` });
   }

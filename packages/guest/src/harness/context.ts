@@ -8,6 +8,7 @@ import {
   type LogLevel,
   readProgress,
 } from '@glovebox/sdk/context-rules';
+import type { Fetch } from '../net/context-fetch.ts';
 import { abortedBy, type Cancellation, onAbort } from './cancellation.ts';
 import type { FileWriter } from './files.ts';
 import { contextError } from './guest-error.ts';
@@ -25,12 +26,13 @@ export interface ContextParts {
   progress: ProgressReporter;
   files: FileWriter;
   cancellation: Cancellation;
+  fetch: Fetch;
 }
 
 /**
  * What the handler is called with. Frozen: a library cannot replace one part of it behind the back of another.
  *
- * `fetch` and `credentials` are there and answer `NOT_AVAILABLE_YET`; the SDK's types do not have them.
+ * `credentials` is there and answers `NOT_AVAILABLE_YET`; the SDK's types do not have it.
  */
 export function createContext(parts: ContextParts): NodeContext<unknown, unknown> {
   const { job, arrivedMs, progress, files, cancellation } = parts;
@@ -49,13 +51,13 @@ export function createContext(parts: ContextParts): NodeContext<unknown, unknown
     ids: freeze({ project, node, run, attempt, correlation }),
     idempotencyKey: job.idempotencyKey,
     progress: (first: unknown, second?: unknown) => progress.report(readProgress(first, second)),
-    fetch: unavailableLater('ctx.fetch'),
+    fetch: parts.fetch,
     credentials: freeze({
       has: unavailable('ctx.credentials.has'),
       reveal: unavailableLater('ctx.credentials.reveal'),
     }),
   };
-  return freeze(context) as NodeContext<unknown, unknown>;
+  return freeze(context) as unknown as NodeContext<unknown, unknown>;
 }
 
 function createLog(stream: LogStream): NodeContext['log'] {
@@ -98,7 +100,7 @@ function sleep(cancellation: Cancellation, ms: unknown, options: unknown = {}): 
 }
 
 /** What comes with a later version: it fails at once, and says so. */
-export function unavailableLater(what: string): () => Promise<never> {
+function unavailableLater(what: string): () => Promise<never> {
   return async () => {
     throw contextError('NOT_AVAILABLE_YET', `${what} is not available yet`);
   };

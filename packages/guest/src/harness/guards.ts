@@ -1,4 +1,3 @@
-import { unavailableLater } from './context.ts';
 import { defineProperty, PlainProxy } from './primordials.ts';
 
 /**
@@ -24,16 +23,6 @@ export function refuseCodeFromStrings(): void {
     configurable: true,
     writable: true,
     value: { eval: (text: unknown) => (typeof text === 'string' ? refuse() : text) }.eval,
-  });
-}
-
-/** Network that comes with a later version fails at once, instead of as a lack of permission somewhere inside. */
-export function refuseFetch(): void {
-  defineProperty(globalThis, 'fetch', {
-    configurable: true,
-    enumerable: true,
-    writable: true,
-    value: { fetch: unavailableLater('fetch') }.fetch,
   });
 }
 

@@ -1,6 +1,8 @@
 import { NodeError } from '@glovebox/sdk';
 import { encodeForLog, errorCodePattern, maxRetryAfterMs, nodeErrorMark, textOf } from '@glovebox/sdk/context-rules';
+import { egressErrorIn } from '../net/egress-error.ts';
 import { execPattern, indexOfText, quote, sliceText, utf8Length } from './primordials.ts';
+import { property } from './property.ts';
 
 /** What the host takes of an error's body is 128 KiB. */
 const maxBodyBytes = 120 * 1024;
@@ -23,7 +25,8 @@ export interface Failure {
 /**
  * What was thrown, as a failure of the attempt. It may be anything: null, a string, a proxy that throws at every touch.
  *
- * A NodeError keeps its code. ENOSPC, also as a cause, means that scratch is full: nothing else can be written to.
+ * A NodeError keeps its code. A request that came to nothing keeps its own, however a library has wrapped it. ENOSPC, also as a
+ * cause, means that scratch is full: nothing else can be written to.
  * Everything else is `fallback`.
  */
 export function describeThrown(thrown: unknown, fallback: 'NODE_FAILED' | 'NODE_LOAD_FAILED'): Failure {
@@ -34,6 +37,11 @@ export function describeThrown(thrown: unknown, fallback: 'NODE_FAILED' | 'NODE_
     if (code !== undefined && execPattern(errorCodePattern, code)) {
       return { code, message: textOf(thrown, 'message') ?? message, stack, ...nodeErrorFields(thrown) };
     }
+  }
+  const egress = egressErrorIn(thrown);
+  if (egress !== undefined) {
+    const code = property(egress, 'code') as string;
+    return { code, message: textOf(egress, 'message') ?? message, stack, ...nodeErrorFields(egress) };
   }
   if (isScratchFull(thrown)) return { code: 'SCRATCH_FULL', message, stack };
   return { code: fallback, message, stack };
@@ -113,14 +121,6 @@ function isScratchFull(thrown: unknown): boolean {
     error = property(error, 'cause');
   }
   return false;
-}
-
-export function property(value: unknown, key: string | symbol): unknown {
-  try {
-    return (value as Record<string | symbol, unknown>)[key];
-  } catch {
-    return undefined;
-  }
 }
 
 function cut(text: string, length: number): string {

@@ -1,8 +1,9 @@
 import type { TestRecord } from '@glovebox/contract';
 import { testLimits } from '@glovebox/contract/build-limits';
 import { textOf } from '@glovebox/sdk/context-rules';
-import { messageOf, property } from '../harness/guest-error.ts';
+import { messageOf } from '../harness/guest-error.ts';
 import { indexOfText, sliceText } from '../harness/primordials.ts';
+import { property } from '../harness/property.ts';
 
 /** What the runner told. */
 export interface TestRun {
