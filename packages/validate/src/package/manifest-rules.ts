@@ -1,26 +1,32 @@
 import type { Json, Manifest } from '@glovebox/contract';
-import { valueAt } from '../json/value.ts';
+import { checkHttpRules } from './http-rules.ts';
 import type { ManifestProblem } from './manifest.ts';
 
 const writing: ReadonlySet<string> = new Set(['PUT', 'PATCH', 'DELETE']);
 
 /** Rules between the fields of a manifest that is valid field by field. `raw` is what the author wrote, without defaults. */
 export function checkManifestRules(manifest: Manifest, raw: Json): ManifestProblem[] {
-  return [...withoutEffect(manifest), ...slotHosts(manifest), ...sideEffects(manifest), ...rulePorts(manifest, raw)];
+  return [
+    ...withoutEffect(manifest),
+    ...slotHosts(manifest),
+    ...sideEffects(manifest),
+    ...checkHttpRules(manifest, raw),
+  ];
 }
 
 /** What a node may declare and does not get yet: it would look for the fault in its own code. */
 function withoutEffect({ capabilities }: Manifest): ManifestProblem[] {
-  return (['http', 'credentials'] as const)
-    .filter((name) => capabilities[name] !== undefined)
-    .map((name) => ({
+  if (capabilities.credentials === undefined) return [];
+  return [
+    {
       rule: 'NOT_AVAILABLE_YET',
-      path: ['capabilities', name],
-      message: `capabilities.${name}: is checked, but has no effect yet: every request of a node is refused`,
+      path: ['capabilities', 'credentials'],
+      message: 'capabilities.credentials: is checked, but has no effect yet: a request that asks for one is refused',
       hint: 'Leave it out, or keep it for a later version.',
       severity: 'warning',
       at: 'key',
-    }));
+    },
+  ];
 }
 
 /** A slot's secret can only go where a rule lets a request go, so a host beyond them is a mistake or a hope. */
@@ -64,26 +70,6 @@ function sideEffects({ capabilities, sideEffect }: Manifest): ManifestProblem[] 
       path: ['sideEffect'],
       message: `sideEffect: is read, but a rule allows ${method}`,
       hint: 'Say write, or drop the method: a crashed attempt of a reading node is run again.',
-      severity: 'warning',
-    });
-  }
-  return problems;
-}
-
-/** The port defaults to 443 whatever the scheme. */
-function rulePorts({ capabilities }: Manifest, raw: Json): ManifestProblem[] {
-  const problems: ManifestProblem[] = [];
-  for (const [index, rule] of (capabilities.http?.rules ?? []).entries()) {
-    if (
-      rule.scheme !== 'http' ||
-      rule.port !== 443 ||
-      valueAt(raw, ['capabilities', 'http', 'rules', index, 'port']) !== undefined
-    )
-      continue;
-    problems.push({
-      path: ['capabilities', 'http', 'rules', index],
-      message: `capabilities.http.rules[${index}]: http without a port means port 443`,
-      hint: 'Write the port, such as 80.',
       severity: 'warning',
     });
   }

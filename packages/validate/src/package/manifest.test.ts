@@ -44,9 +44,9 @@ it('warns of capabilities that have no effect yet, and of no others', async () =
     return result.warnings.map(({ rule, severity, check, place }) => `${check} ${severity} ${rule} ${place.path}`);
   };
   expect(await warned({ http: { rules: [rule] }, credentials: { api: slot } })).toEqual([
-    'manifest warning NOT_AVAILABLE_YET /capabilities/http',
     'manifest warning NOT_AVAILABLE_YET /capabilities/credentials',
   ]);
+  expect(await warned({ http: { rules: [rule] } })).toEqual([]);
   expect(await warned({ scratch: { maxBytes: '32MiB' }, files: { maxBytes: '1MiB' } })).toEqual([]);
 });
 
@@ -200,6 +200,67 @@ describe('rules between fields', () => {
   it('warns of none of that where it is said outright', async () => {
     const http = { rules: [{ ...rule, scheme: 'http', port: 443, methods: ['PUT'] }] };
     expect(await messages({ capabilities: { http }, sideEffect: 'write', idempotent: true })).toEqual([]);
+  });
+});
+
+describe('rules of http', () => {
+  const withRule = (over: object) =>
+    messages({ capabilities: { http: { rules: [{ ...rule, ...over }] } }, sideEffect: 'write' });
+
+  it.each(['*.com', '*.uk', '*.co.uk', '*.com.au', '*.or.jp', '*.gov.br', '*.xn--p1ai', '*'])(
+    'refuses %s as a host, below which anybody can have a name',
+    async (host) => {
+      expect(
+        (await withRule({ host })).filter((text) => text.startsWith('/capabilities/http/rules/0/host')),
+      ).toHaveLength(1);
+    },
+  );
+
+  it.each(['*.example.com', '*.example.co.uk', '*.co.example', '*.co.com', 'co.uk', 'example.com'])(
+    'accepts %s as a host',
+    async (host) => {
+      expect(await withRule({ host })).toEqual([]);
+    },
+  );
+
+  it('takes a WebSocket with GET alone, over https and http', async () => {
+    expect(await withRule({ websocket: true })).toEqual([]);
+    expect(await withRule({ websocket: true, scheme: 'http', port: 80 })).toEqual([]);
+    expect(await withRule({ websocket: true, scheme: 'wss' })).toHaveLength(1);
+    for (const methods of [['POST'], ['GET', 'HEAD'], ['HEAD']]) {
+      expect(await withRule({ websocket: true, methods })).toEqual([
+        '/capabilities/http/rules/0/methods capabilities.http.rules[0].methods: must be ["GET"] alone where websocket is true',
+      ]);
+      expect(await withRule({ websocket: false, methods })).toEqual([]);
+    }
+  });
+
+  it.each(['/a?b=1', '/a#b', '/a\\b', '/a/**/b', '/**/b', '/./a', '/a/..', '/v*', '/a/***', '/a/*.json'])(
+    'refuses the path %s, which no request matches as it looks',
+    async (path) => {
+      expect(await withRule({ paths: ['/a', path] })).toEqual([
+        expect.stringMatching(/^\/capabilities\/http\/rules\/0\/paths\/1 /),
+      ]);
+    },
+  );
+
+  it.each(['/', '/**', '/*', '/a/*/b/**', '/a/%2A', '/a.b/..c', '/a%2Fb', '/ü', '/a/'])(
+    'accepts the path %s',
+    async (path) => {
+      expect(await withRule({ paths: [path] })).toEqual([]);
+    },
+  );
+
+  it('warns of an address, which an admin has to list, and refuses what is none in one plain way', async () => {
+    expect(await withRule({ host: '10.1.2.3' })).toEqual([expect.stringMatching(/is an address/)]);
+    for (const host of ['010.1.2.3', '10.1.2', '2130706433', '256.1.1.1', '0x7f.0.0.1', '*.10.1.2.3', '::1', '[::1]']) {
+      expect(await withRule({ host })).toEqual([expect.stringMatching(/must be a lower-case host name/)]);
+    }
+    const result = await withFields({
+      capabilities: { http: { rules: [{ ...rule, host: '10.1.2.3' }] } },
+      sideEffect: 'read',
+    });
+    expect(result.ok).toBe(true);
   });
 });
 
