@@ -544,6 +544,12 @@ export const errorCatalogue = {
     'An entry of a cassette is never asked for.',
     'Take it out, or record the cassette again.',
   ),
+  CASSETTE_INCOMPLETE: entry(
+    1,
+    'user',
+    'A run that is recorded did not succeed; nothing was written.',
+    'Let the run succeed: half of a recording answers half of the requests.',
+  ),
   CASSETTE_TOO_LARGE: entry(
     1,
     'user',

@@ -52,7 +52,12 @@ export const receiptPredicateSchema = z.strictObject({
     logBytes: z.int(),
     logDigest: digest,
     files: z.array(fileRecordSchema),
-    egress: z.strictObject({ requests: z.int(), decisions: z.array(egressTallySchema) }),
+    egress: z.strictObject({
+      requests: z.int(),
+      decisions: z.array(egressTallySchema),
+      /** There where a recording answered in a trial: nothing left, whatever was decided. */
+      source: z.literal('cassette').exactOptional(),
+    }),
     slots: z.array(z.string()),
   }),
   claimed: z.strictObject({ errorCode: z.string().nullable(), errorMessage: z.string().nullable() }),

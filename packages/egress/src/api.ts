@@ -237,6 +237,8 @@ export interface EgressSummary {
 
 /** Opens sessions: from the dialer in a run, from a cassette in a fixture. */
 export interface Egress {
+  /** There where nothing leaves: what its sessions decide and count is of a recording. */
+  readonly source?: 'cassette';
   open(options: SessionOptions): EgressSession;
 }
 

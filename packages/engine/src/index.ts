@@ -59,6 +59,7 @@ export {
 } from './run-release.ts';
 export { runTrial, type TrialEvents, type TrialRequest, type TrialResult, type TrialSource } from './run-trial.ts';
 export { type RunValues, valueLimits } from './run-values.ts';
+export type { TrialCassette, TrialHttp } from './trial-http.ts';
 export { createCheckCache } from './validate/check-cache.ts';
 export { checkTests } from './validate/check-tests.ts';
 export { checkTypes } from './validate/check-types.ts';

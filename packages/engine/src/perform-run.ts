@@ -133,6 +133,7 @@ export async function performRun(
       bundleDigest,
       plan,
       report,
+      egressSource: engine.egress.source,
       queueMs,
     });
     const receipt = await signReceipt(predicate, engine.signer);

@@ -5,10 +5,13 @@ import type { Engine } from './engine.ts';
 import { performRun, type RunEvents, type RunResult } from './perform-run.ts';
 import type { NodePackage } from './ports.ts';
 import { type RunValues, requireFitting, requireJson } from './run-values.ts';
+import { openTrialEgress, type TrialCassette, type TrialHttp } from './trial-http.ts';
 
 export type TrialRequest = RunValues & {
   project: string;
   actor: string;
+  /** Live where it is left out. */
+  http?: TrialHttp;
 } & TrialSource;
 
 /** Where the package is: in a directory of this host, or among bytes that were taken by gatherSnapshot. */
@@ -19,7 +22,8 @@ export interface TrialEvents extends RunEvents {
   onWarning?: (finding: Finding) => void;
 }
 
-export type TrialResult = RunResult;
+/** `cassette` is there where requests were recorded or played. */
+export type TrialResult = RunResult & { cassette?: TrialCassette };
 
 /**
  * Run a node package once, in a fresh cell, as it lies on disk or was sent: read it in one snapshot, check the values
@@ -28,7 +32,7 @@ export type TrialResult = RunResult;
  * Nothing is recorded, and no run cell boots, unless package, input and config are fine and the bundle was made.
  *
  * @throws GloveboxError `PACKAGE_INVALID` and `BUILD_FAILED` with the findings as details, `INPUT_NOT_JSON`,
- *   `INPUT_INVALID`, `CONFIG_VALUE_INVALID`, `INTERRUPTED`, and what hosts, stores and registries may lack. What the node
+ *   `INPUT_INVALID`, `CONFIG_VALUE_INVALID`, `CASSETTE_INVALID`, `INTERRUPTED`, and what hosts, stores and registries may lack. What the node
  *   itself does wrong is in the result.
  */
 export async function runTrial(
@@ -42,6 +46,7 @@ export async function runTrial(
   events.onStep?.('read');
   requireJson(request);
   const { pkg, warnings } = await readPackage(engine, request);
+  const egress = openTrialEgress(engine, pkg.files, request.http ?? { kind: 'live' });
   const image = await engine.images.current('runtime');
   const judge = openJudge({ input: pkg.manifest.input, config: pkg.manifest.config, output: pkg.manifest.output });
   try {
@@ -50,8 +55,8 @@ export async function runTrial(
     for (const warning of [...warnings, ...built.warnings]) events.onWarning?.(warning);
     const { manifest, version, revision } = pkg;
     const { bundle, bundleDigest, sourceMap } = built;
-    return await performRun(
-      engine,
+    const result = await performRun(
+      { ...engine, ...egress.parts },
       {
         project,
         actor,
@@ -72,6 +77,8 @@ export async function runTrial(
       events,
       signal,
     );
+    const cassette = egress.outcome(result);
+    return cassette === undefined ? result : { ...result, cassette };
   } finally {
     judge.close();
   }

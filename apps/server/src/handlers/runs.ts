@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FileRecord, type Finding, GloveboxError, type Json } from '@glovebox/contract';
 import type { AttemptErrorView, RunOutcome, RunView } from '@glovebox/contract/routes';
-import type { Attempt, RunEvents, RunRecord, RunResult, RunStore } from '@glovebox/engine';
+import type { Attempt, RunEvents, RunRecord, RunResult, RunStore, TrialCassette } from '@glovebox/engine';
 import type { Call, GroupName, Handlers, Parts } from '../handler.ts';
 
 import { filesOf } from '../snapshot.ts';
@@ -14,7 +14,7 @@ export const runHandlers: Handlers<GroupName<'runs' | 'trials'>> = {
   'trials.run': async (call, { open }) => {
     const { openEngine, runTrial, withImages } = await import('@glovebox/engine');
     const engine = await openEngine(open);
-    const { snapshot, inputText, configText } = call.body;
+    const { snapshot, inputText, configText, http } = call.body;
     const { project } = call.params;
     // Before the trial tells its first step: it would tell that one twice.
     await withImages(
@@ -25,11 +25,19 @@ export const runHandlers: Handlers<GroupName<'runs' | 'trials'>> = {
     );
     const result = await runTrial(
       engine,
-      { project, actor: call.actor, files: await filesOf(snapshot), inputText, configText },
+      {
+        project,
+        actor: call.actor,
+        files: await filesOf(snapshot),
+        inputText,
+        configText,
+        ...(http === undefined ? {} : { http }),
+      },
       { ...eventsOf(call), onWarning: (finding) => call.tell({ event: 'warning', finding: plain(finding) }) },
       call.signal,
     );
-    return outcomeOf(result);
+    const { cassette, ...outcome } = result;
+    return { ...outcomeOf(outcome), ...(cassette === undefined ? {} : { cassette: cassetteOf(cassette) }) };
   },
 
   'runs.start': async (call, { open }) => {
@@ -192,6 +200,9 @@ const plain = ({ rule, severity, message, hint, place, fix }: Finding): Finding 
   place,
   ...(fix === undefined ? {} : { fix }),
 });
+
+const cassetteOf = (cassette: TrialCassette): TrialCassette =>
+  cassette.kind === 'replayed' ? { ...cassette, findings: cassette.findings.map(plain) } : cassette;
 
 const outcomeOf = (result: RunResult): RunOutcome => result as RunOutcome;
 

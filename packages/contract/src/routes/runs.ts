@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { cassetteFileLimits, cassetteName } from '../cassette.ts';
 import { progressSchema } from '../control.ts';
 import { snapshotSchema } from '../draft.ts';
 import { idPatterns } from '../ids.ts';
 import { receiptStatementSchema } from '../receipt.ts';
 import { releaseSchema } from '../release.ts';
 import { attemptStates } from '../run.ts';
-import { findingSchema } from './error-view.ts';
+import { errorDataSchema, findingSchema } from './error-view.ts';
 import {
   acceptedEvent,
   bytes,
@@ -47,6 +48,23 @@ const values = { inputText: z.string(), configText: z.string() };
 /** Two texts of 16 MiB; as a string, a JSON text is at most twice as long. */
 const valuesBytes = 2 * 2 * 16 * 1024 * 1024;
 
+/** Who answers the requests of a trial: origins; origins, and their answers are recorded; or a cassette of the package. */
+const trialHttp = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('live') }),
+  z.strictObject({ kind: z.literal('record') }),
+  /** Null: every request is a miss. */
+  z.strictObject({ kind: z.literal('replay'), cassette: z.string().regex(cassetteName).nullable() }),
+]);
+
+/** What came of a recording, or of a cassette that was played. */
+const trialCassette = z.discriminatedUnion('kind', [
+  /** The whole file. */
+  z.strictObject({ kind: z.literal('recorded'), text: z.string().max(cassetteFileLimits.maxBytes) }),
+  z.strictObject({ kind: z.literal('not-recorded'), error: errorDataSchema }),
+  /** Errors are requests that the cassette has not; a warning is about entries that nothing asked for. */
+  z.strictObject({ kind: z.literal('replayed'), findings: z.array(findingSchema) }),
+]);
+
 /** What a run tells while it goes on, in the order in which it happens. */
 export const runEventSchema = z.discriminatedUnion('event', [
   acceptedEvent,
@@ -73,10 +91,10 @@ export const runRoutes = {
     params: projectParams,
     query: nothing,
     body: {
-      schema: z.strictObject({ snapshot: snapshotSchema, ...values }),
+      schema: z.strictObject({ snapshot: snapshotSchema, ...values, http: trialHttp.exactOptional() }),
       maxBytes: snapshotBodyBytes + valuesBytes,
     },
-    responses: { 200: json(runResultSchema) },
+    responses: { 200: json(runResultSchema.extend({ cassette: trialCassette.exactOptional() })) },
     streams: runEventSchema,
   },
   'runs.start': {

@@ -13,6 +13,8 @@ export interface ReceiptFacts {
   bundleDigest: string;
   plan: CellPlan;
   report: AttemptReport;
+  /** Who answered what the node asked, where it was not the network. */
+  egressSource: 'cassette' | undefined;
   /** From acceptance to the start of the boot. */
   queueMs: number;
 }
@@ -56,7 +58,11 @@ export function receiptOf(facts: ReceiptFacts): ReceiptPredicate {
       logBytes: report.logBytes,
       logDigest: report.logDigest,
       files: report.files,
-      egress: { requests: report.egressRequests, decisions: [...report.egressDecisions] },
+      egress: {
+        requests: report.egressRequests,
+        decisions: [...report.egressDecisions],
+        ...(facts.egressSource === undefined ? {} : { source: facts.egressSource }),
+      },
       slots: [],
     },
     claimed: { errorCode: claimed?.code ?? null, errorMessage: claimed?.message.slice(0, 1000) ?? null },

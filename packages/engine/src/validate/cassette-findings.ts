@@ -1,20 +1,19 @@
-import { errorCatalogue, type Finding } from '@glovebox/contract';
+import { errorCatalogue, type Finding, type Place } from '@glovebox/contract';
 import { type Miss, missText } from '@glovebox/egress/cassette';
 import type { NamedCassette } from './fixture-cassettes.ts';
-import { atFixture, type NamedFixture } from './fixture-files.ts';
 
 /** A node can ask for anything, as often as its manifest lets it. */
 const maxTold = 10;
 
-/** Requests of a fixture that its cassette has not: whatever the node made of it, it was tried on nothing. */
-export function missFindings({ name, file, cassette }: NamedFixture, misses: readonly Miss[]): Finding[] {
-  const [path, hint] =
-    cassette === undefined
-      ? ['', 'Name a cassette in http; glovebox node run --record makes one.']
-      : ['/http', errorCatalogue.CASSETTE_MISS.hint];
-  return misses
-    .slice(0, maxTold)
-    .map((miss) => atFixture('CASSETTE_MISS', file, path, `${name}: ${missText(miss)}`, hint));
+/** Requests that a cassette has not: whatever the node made of it, it was tried on nothing. */
+export function missFindings(name: string, place: Place, misses: readonly Miss[]): Finding[] {
+  return misses.slice(0, maxTold).map((miss) => ({
+    rule: 'CASSETTE_MISS',
+    severity: 'error',
+    message: `${name}: ${missText(miss)}`,
+    hint: errorCatalogue.CASSETTE_MISS.hint,
+    place,
+  }));
 }
 
 /**

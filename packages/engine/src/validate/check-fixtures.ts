@@ -111,7 +111,8 @@ async function runFixture(
   if (report.state === 'LOST')
     throw new GloveboxError('CELL_LOST', report.error === null ? {} : { message: report.error.message });
   await judgeOutput(options.judge, report, request.sourceMap);
-  const misses = missFindings(fixture, player.misses);
+  const place = { file: fixture.file, path: fixture.cassette === undefined ? '' : '/http' };
+  const misses = missFindings(fixture.name, place, player.misses);
   const findings = misses.length > 0 ? misses : verdictFindings(fixture, report);
   return { findings, unused: findings.length > 0 ? [] : player.unused() };
 }

@@ -103,13 +103,14 @@ describe('what a fixture made of its cassette', () => {
   const miss: Miss = { method: 'GET', url: 'https://a.test/x', nearest: null };
 
   it('is told request by request where it was not recorded, ten of them at most', () => {
-    const cassette = named('https://a.test/');
-    const at = { name: 'a', file: 'fixtures/a.json', input: 1, config: {}, http: 'api', expect: { output: 1 } };
-    expect(placesOf(missFindings({ ...at, cassette }, [miss]))).toEqual(['CASSETTE_MISS fixtures/a.json /http']);
-    expect(placesOf(missFindings({ ...at, http: undefined, cassette: undefined }, [miss]))).toEqual([
-      'CASSETTE_MISS fixtures/a.json ',
-    ]);
-    expect(missFindings({ ...at, cassette }, Array(50).fill(miss))).toHaveLength(10);
+    const place = { file: 'fixtures/a.json', path: '/http' };
+    const nearest: Miss['nearest'] = { entry: 4, method: 'GET', url: 'https://a.test/', differs: ['path'] };
+    const [first] = missFindings('a', place, [{ ...miss, nearest }]);
+    expect(first).toMatchObject({ rule: 'CASSETTE_MISS', severity: 'error', place });
+    expect(first?.message).toBe(
+      'a: GET https://a.test/x is not in the cassette; nearest is entry 4, GET https://a.test/, which differs in path',
+    );
+    expect(missFindings('a', place, Array(50).fill(miss))).toHaveLength(10);
   });
 
   it('is a warning for what no fixture asked for, and none for what one of them did', () => {
