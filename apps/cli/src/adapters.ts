@@ -4,8 +4,9 @@ import type { CellDriver } from '@glovebox/cell';
 import type { EngineAddress } from '@glovebox/cell-docker';
 import type { OciDriverOptions, RuntimeChoice } from '@glovebox/cell-oci';
 import { GloveboxError, type InstanceId } from '@glovebox/contract';
+import type { Dialer, Resolver } from '@glovebox/egress';
 import type { ImageStore, PackageSource } from '@glovebox/engine';
-import type { Config, DockerSettings } from './config.ts';
+import { type Config, type DockerSettings, environmentNames } from './config.ts';
 
 /** Host uids in use by cells, of every data directory on this host. */
 export const claimsDirectory = '/run/glovebox-uids';
@@ -31,6 +32,41 @@ export async function openPackages(config: Config, places: Places = {}): Promise
     cacheDir: cacheOf(config, places, 'packages'),
     ...(config.registry === undefined ? {} : { registry: config.registry }),
     ...(config.extraCa === undefined ? {} : { caFile: config.extraCa }),
+  });
+}
+
+/** Through which everything of this process leaves. @throws GloveboxError `CONFIG_INVALID` where a certificate cannot be read. */
+export async function openDialer(config: Config): Promise<Dialer> {
+  const { createDialer } = await import('@glovebox/egress');
+  return createDialer({
+    resolver: await openResolver(config),
+    extraCa: certificatesOf(config),
+    proxy: config.egress.proxy,
+  });
+}
+
+/** Names as this host knows them, after those of the administrator's own table. */
+export async function openResolver({ egress }: Config): Promise<Resolver> {
+  const { fixedResolver, systemResolver } = await import('@glovebox/egress');
+  const table = Object.entries(egress.hosts).map(([host, address]) => [host, [address]] as const);
+  return fixedResolver(Object.fromEntries(table), systemResolver());
+}
+
+function certificatesOf({ extraCa, egress }: Config): string[] {
+  const files = [
+    ...(extraCa === undefined ? [] : [{ setting: environmentNames.extraCa, path: extraCa }]),
+    ...egress.extraCa.map((path) => ({ setting: 'egress.extraCa', path })),
+  ];
+  return files.map(({ setting, path }) => {
+    try {
+      return readFileSync(path, 'utf8');
+    } catch (cause) {
+      throw new GloveboxError('CONFIG_INVALID', {
+        message: `${path}, named by ${setting}, cannot be read: ${(cause as Error).message}.`,
+        place: { file: path },
+        cause,
+      });
+    }
   });
 }
 

@@ -98,7 +98,17 @@ Ctrl-C cancels: the node is told, and killed two seconds later.`,
         value: 'NAME=@FILE',
         help: 'Set a field of the input to the text of a file',
       },
-      fixture: { type: 'string', value: 'NAME', help: 'Run fixtures/NAME.json and compare with what it expects' },
+      fixture: {
+        type: 'string',
+        value: 'NAME',
+        help: 'Run fixtures/NAME.json, offline, and compare with what it expects',
+      },
+      record: {
+        type: 'string',
+        value: 'NAME',
+        help: 'Keep what it asks origins, and their answers, in fixtures/NAME.cassette.json if it succeeds',
+      },
+      force: { type: 'boolean', help: 'With --record: replace a cassette that is there' },
       ...project,
     },
     load: () => import('./commands/node-run.ts'),
@@ -238,6 +248,66 @@ is taken from the cache. The exit status is 0 when it passed, 1 when a check fai
       ...project,
     },
     load: () => import('./commands/run-file.ts'),
+  },
+  {
+    name: 'policy show',
+    usage: '',
+    summary: 'Show what nodes of a project may do beyond and below what their manifests declare',
+    help: `What it prints is what policy set takes: glovebox policy show > policy.yaml, change it, glovebox policy set policy.yaml.`,
+    positionals: { min: 0, max: 0 },
+    options: { ...project },
+    load: () => import('./commands/policy-show.ts'),
+  },
+  {
+    name: 'policy set',
+    usage: '<file|->',
+    summary: 'Set the egress policy of a project from a file of YAML or JSON, and say what that changes',
+    help: `Where the policy lets more through than the one before (an allowance more, a denial less, a larger maximum), it is set only
+when a person at a terminal confirms that; from a pipe or a script it is refused with EGRESS_POLICY_WIDER. Runs that have begun
+keep the policy that they began with. docs/egress.md tells what a policy can say.`,
+    positionals: { min: 1, max: 1 },
+    options: {
+      revision: { type: 'string', value: 'N', help: 'Only where the policy is still at this revision' },
+      ...project,
+    },
+    load: () => import('./commands/policy-set.ts'),
+  },
+  {
+    name: 'policy check',
+    usage: '<method> <url>',
+    summary: 'Tell which rule decides on a request, and why; nothing is sent',
+    help: `With --node the request is held to what that node declares, within the policy; without, to the policy alone. The exit status
+is 0 when it would be allowed, 4 when it would be denied.
+
+  glovebox policy check GET https://api.example.com/v1/items --node ./my-node
+  glovebox policy check GET https://git.example.internal/ --resolve`,
+    positionals: { min: 2, max: 2 },
+    options: {
+      node: {
+        type: 'string',
+        value: 'REF|DIR',
+        help: 'A release, or the directory of a node package such as ./my-node',
+      },
+      websocket: { type: 'boolean', help: 'The request is to become a WebSocket' },
+      resolve: { type: 'boolean', help: 'Look the name up as well, and judge its addresses' },
+      ...project,
+    },
+    load: () => import('./commands/policy-check.ts'),
+  },
+  {
+    name: 'egress log',
+    usage: '',
+    summary: 'List the requests of nodes, newest first: what was decided, and what came of it',
+    positionals: { min: 0, max: 0 },
+    options: {
+      limit: { type: 'string', short: 'n', value: 'N', help: 'At most so many (default: 50, at most 1000)' },
+      before: { type: 'string', value: 'NO', help: 'Only requests older than this one' },
+      run: { type: 'string', value: 'RUN', help: 'Only requests of this run' },
+      host: { type: 'string', value: 'HOST', help: 'Only requests to this host' },
+      outcome: { type: 'string', value: 'OUTCOME', help: 'Only with this outcome, such as denied' },
+      ...project,
+    },
+    load: () => import('./commands/egress-log.ts'),
   },
   {
     name: 'audit list',

@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { type AcceptableRisk, acceptableRisks, type CellClass, GloveboxError } from '@glovebox/contract';
 import { z } from 'zod';
+import { parseYaml, type TextPosition } from './yaml-text.ts';
 
 /**
  * Names of the environment variables that make the configuration. Of the rest only the home directory counts, and what npm
@@ -172,53 +173,37 @@ function withSettings(dataDir: string, settings: z.infer<typeof fileSchema>): Co
 async function readConfigFile(path: string): Promise<z.infer<typeof fileSchema>> {
   const text = readConfigText(path);
   if (text === undefined) return fileSchema.parse({});
-  const { isMap, LineCounter, parseDocument } = await import('yaml');
-  const lines = new LineCounter();
-  const document = parseDocument(text, { strict: true, uniqueKeys: true, lineCounter: lines });
-  const refuse = (message: string, offset: number | undefined, extra: { path?: string; hint?: string } = {}): never => {
-    const { line, col } = lines.linePos(offset ?? 0);
+  const refuse = (message: string, at: TextPosition, extra: { path?: string; hint?: string } = {}): never => {
     const { path: pointer, ...hint } = extra;
     throw new GloveboxError('CONFIG_INVALID', {
       message: `${path}: ${message}.`,
-      place: { file: path, ...(pointer === undefined ? {} : { path: pointer }), line, column: col },
+      place: { file: path, ...(pointer === undefined ? {} : { path: pointer }), ...at },
       ...hint,
     });
   };
-  const problem = document.errors[0] ?? document.warnings[0];
-  if (problem) return refuse((problem.message.split('\n')[0] as string).replace(/ at line.*$/, ''), problem.pos[0]);
-  let value: unknown;
-  try {
-    value = document.toJS({ maxAliasCount: 0 }) ?? {};
-  } catch {
-    return refuse('aliases are not used here', document.contents?.range?.[0]);
-  }
-  const parsed = fileSchema.safeParse(value);
+  const yaml = await parseYaml(text);
+  if (!yaml.ok) return refuse(yaml.message, yaml.place);
+  const parsed = fileSchema.safeParse(yaml.value ?? {});
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
-  const pairs = isMap(document.contents) ? document.contents.items : [];
-  const offsetOf = (name: string, part: 'key' | 'value'): number | undefined => {
-    const pair = pairs.find(({ key }) => String(key) === name);
-    return ((part === 'key' ? pair?.key : (pair?.value ?? pair?.key)) as { range?: [number] } | undefined)?.range?.[0];
-  };
   if (issue?.code === 'unrecognized_keys' && issue.path.length === 0) {
     const [name = ''] = issue.keys;
     const { nearest } = await import('@glovebox/validate');
     const near = nearest(name, Object.keys(fileSchema.shape));
     return refuse(
       `${name} is not a setting${near === undefined ? '' : `; did you mean ${near}`}`,
-      offsetOf(name, 'key'),
+      yaml.placeOfName(name),
       {
         path: `/${name}`,
         hint: `There is ${Object.keys(fileSchema.shape).join(', ')}.`,
       },
     );
   }
-  const name = String(issue?.path[0] ?? '');
-  if (name === '')
-    return refuse('the settings are no map of names and values', document.contents?.range?.[0], { path: '' });
-  const within = document.getIn(issue?.path ?? [], true) as { range?: [number] } | undefined;
-  return refuse(`${name} ${meanings[name as keyof typeof meanings]}`, within?.range?.[0] ?? offsetOf(name, 'value'), {
-    path: `/${(issue?.path ?? []).join('/')}`,
+  const issuePath = issue?.path ?? [];
+  const name = String(issuePath[0] ?? '');
+  if (name === '') return refuse('the settings are no map of names and values', yaml.placeOf([]), { path: '' });
+  return refuse(`${name} ${meanings[name as keyof typeof meanings]}`, yaml.placeOf(issuePath), {
+    path: `/${issuePath.map(String).join('/')}`,
   });
 }
 

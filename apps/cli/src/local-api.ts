@@ -3,6 +3,7 @@ import { localActor } from './actor.ts';
 import type { Config } from './config.ts';
 import { openLocalParts } from './local-parts.ts';
 import { printable } from './output.ts';
+import { isAttended } from './terminal.ts';
 
 /** The API with its server in this process. */
 export interface LocalApi {
@@ -29,7 +30,7 @@ export async function openApi(config: Config, first: 'nothing' | 'cells' = 'noth
     import('@glovebox/client'),
     import('@glovebox/contract/routes'),
   ]);
-  const principal = { name: localActor(), roles };
+  const principal = { name: localActor(), roles, presence: isAttended() ? 'attended' : 'unattended' } as const;
   const app = createApp({ open: parts.open, recover: parts.recover, principal, onDefect: tellDefect });
   try {
     await opening;

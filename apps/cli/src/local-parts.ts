@@ -1,11 +1,21 @@
 import { join } from 'node:path';
 import type { Sweeper } from '@glovebox/cell';
 import { defaultProject, type GloveboxError } from '@glovebox/contract';
+import type { Dialer } from '@glovebox/egress';
 import type { Engine } from '@glovebox/engine';
 import { openOwnership } from '@glovebox/engine/ownership';
 import type { Store } from '@glovebox/store-sqlite';
 import { localActor } from './actor.ts';
-import { cacheOf, type DriverOverrides, openDriver, openImages, openPackages, type Places } from './adapters.ts';
+import {
+  cacheOf,
+  type DriverOverrides,
+  openDialer,
+  openDriver,
+  openImages,
+  openPackages,
+  openResolver,
+  type Places,
+} from './adapters.ts';
 import type { Config } from './config.ts';
 import { printable } from './output.ts';
 import { hasTraces, sweepDataDir } from './sweep.ts';
@@ -96,11 +106,27 @@ export function openLocalParts(config: Config, overrides: DriverOverrides = {}, 
     swept = sweeping;
   };
 
+  const dialers: Dialer[] = [];
+  const dialer = once(async () => {
+    const opened = await openDialer(config);
+    dialers.push(opened);
+    return opened;
+  });
+  const resolver = once(() => openResolver(config));
+
   const openers: { [Name in keyof Engine]: (withCells: boolean) => Promise<Engine[Name]> } = {
     store: async (withCells) => (await records(withCells)).runs,
     drafts: async (withCells) => (await records(withCells)).drafts,
     releases: async (withCells) => (await records(withCells)).releases,
     audit: async (withCells) => (await records(withCells)).audit,
+    egressLog: async (withCells) => (await records(withCells)).egressLog,
+    egressPolicies: async (withCells) => (await records(withCells)).egressPolicies,
+    // What connects is loaded when something is to be sent, and not by a run that sends nothing.
+    egress: once(async () => {
+      const { createEgress, lateDialer } = await import('@glovebox/egress/offline');
+      return createEgress(lateDialer(dialer));
+    }),
+    resolver: async () => ({ resolve: async (host, signal) => (await resolver()).resolve(host, signal) }),
     driver: async () => {
       const [cells] = await Promise.all([driver(), records(true)]);
       return cells;
@@ -123,6 +149,7 @@ export function openLocalParts(config: Config, overrides: DriverOverrides = {}, 
     },
     now: async () => Date.now,
     monotonicMs: async () => () => performance.now(),
+    bootMs: async () => (await import('@glovebox/egress/offline')).bootClockMs,
   };
 
   return {
@@ -135,6 +162,7 @@ export function openLocalParts(config: Config, overrides: DriverOverrides = {}, 
       if (latest !== undefined) await recover(latest, 'possible');
     },
     async close() {
+      for (const opened of dialers) opened.destroy();
       // Also what another part's failure has left in the middle of opening.
       for (const opening of await Promise.allSettled(openings.splice(0)))
         if (opening.status === 'fulfilled') await opening.value.close();

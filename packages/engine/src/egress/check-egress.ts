@@ -53,7 +53,7 @@ export async function checkEgress(
   question: EgressQuestion,
   signal: AbortSignal,
 ): Promise<EgressVerdict> {
-  const { compilePolicy, parseTarget } = await import('@glovebox/egress');
+  const { compilePolicy, parseTarget } = await import('@glovebox/egress/offline');
   const { policy: projectPolicy, revision } = await engine.egressPolicies.get(question.project);
   const parsed = parseTarget(question.url);
   if (parsed.kind === 'denied') return denied(parsed, null, revision);
@@ -68,14 +68,20 @@ export async function checkEgress(
   const addresses =
     question.addresses === 'none' ? null : await judgeAddresses(engine, policy, target, allowances, signal);
   const refused = addresses?.find(({ allowed }) => !allowed);
+  if (refused?.reason != null) {
+    const approver = refused.reason === 'ADDRESS_NEVER_ALLOWED' ? 'nobody' : 'admin';
+    const denial = { kind: 'denied', reason: refused.reason, rule: refused.rule, patch: null, approver } as const;
+    return { ...(await denied(denial, request, revision)), allowances: allowances.map(({ id }) => id), addresses };
+  }
   return {
-    allowed: refused === undefined,
+    allowed: true,
     request,
-    rule: refused === undefined ? decision.rule : refused.rule,
-    reason: refused?.reason ?? null,
-    hint: refused?.why ?? null,
+    // Of a manifest that there is not, no rule has a name.
+    rule: question.declaredBy.kind === 'anybody' ? null : decision.rule,
+    reason: null,
+    hint: null,
     patch: null,
-    approver: refused === undefined ? null : refused.reason === 'ADDRESS_NEVER_ALLOWED' ? 'nobody' : 'admin',
+    approver: null,
     allowances: allowances.map(({ id }) => id),
     addresses,
     revision,
@@ -87,7 +93,7 @@ async function denied(
   request: EgressVerdict['request'],
   revision: number,
 ): Promise<EgressVerdict> {
-  const { denialProblem } = await import('@glovebox/egress');
+  const { denialProblem } = await import('@glovebox/egress/offline');
   const { rule, reason, patch, approver, hint } = denialProblem(denial);
   return { allowed: false, request, rule, reason, hint, patch, approver, allowances: [], addresses: null, revision };
 }
@@ -129,7 +135,7 @@ async function judgeAddresses(
   allowances: readonly Allowance[],
   signal: AbortSignal,
 ): Promise<AddressJudgement[]> {
-  const { formatAddress } = await import('@glovebox/egress');
+  const { formatAddress } = await import('@glovebox/egress/offline');
   const addresses = target.literal === undefined ? await resolver.resolve(target.host, signal) : [target.literal];
   return addresses.map((bytes) => {
     const verdict = policy.judgeAddress(target, bytes, allowances);

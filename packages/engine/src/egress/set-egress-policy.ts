@@ -31,7 +31,7 @@ export async function setEgressPolicy(
   engine: Pick<Engine, 'egressPolicies'> & AuditSigning,
   { project, policy: unsafePolicy, expectedRevision, widening, actor }: EgressPolicyChange,
 ): Promise<ChangedEgressPolicy> {
-  const { comparePolicies, readEgressPolicy } = await import('@glovebox/egress');
+  const { comparePolicies, readEgressPolicy } = await import('@glovebox/egress/offline');
   const policy = readEgressPolicy(unsafePolicy);
   const before = await standing(engine, project);
   if (before !== undefined && before.revision !== expectedRevision) throw stale(project, expectedRevision);
