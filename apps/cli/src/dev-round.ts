@@ -1,10 +1,10 @@
 import type { Client } from '@glovebox/client';
 import { GloveboxError } from '@glovebox/contract';
 import type { RunOutcome } from '@glovebox/contract/routes';
-import { type FixtureVerdict, judgeFixture } from '@glovebox/engine';
+import type { FixtureVerdict } from '@glovebox/engine';
 import type { Config } from './config.ts';
-import { readFixture } from './fixture.ts';
-import type { Output } from './output.ts';
+import { judgeTrial, readFixture, replayOf } from './fixture.ts';
+import { findingText, type Output } from './output.ts';
 import { logText } from './run-text.ts';
 import { namingDirectory, readTrialUpload } from './trial-upload.ts';
 import { type Validation, validateDirectory } from './validation.ts';
@@ -63,11 +63,16 @@ async function runFixture(
   const fixture = await readFixture(dir, name);
   const { snapshot } = await readTrialUpload(dir, config);
   const values = { inputText: exactJson(fixture.input), configText: exactJson(fixture.config) };
-  const events = client.stream('trials.run', { params: { project }, body: { snapshot, ...values }, windUp });
+  const body = { snapshot, ...values, http: replayOf(fixture) };
+  const events = client.stream('trials.run', { params: { project }, body, windUp });
   try {
     for await (const event of events) {
       if (event.event === 'log' && !windUp.aborted) output.progress(logText(event.record));
-      if (event.event === 'result') return { result: event.result, verdict: judgeFixture(name, fixture, event.result) };
+      if (event.event !== 'result') continue;
+      const { cassette, ...result } = event.result;
+      if (cassette?.kind === 'replayed' && !windUp.aborted)
+        for (const finding of cassette.findings) output.progress(findingText(finding));
+      return { result, verdict: judgeTrial(fixture, event.result) };
     }
   } catch (error) {
     throw namingDirectory(error, dir);

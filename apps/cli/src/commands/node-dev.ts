@@ -51,7 +51,8 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
 /** @throws GloveboxError `INPUT_UNREADABLE` where there is none. */
 async function firstFixture(dir: string): Promise<string> {
   const names = await readdir(join(dir, 'fixtures')).catch(() => []);
-  const [first] = names.filter((name) => name.endsWith('.json')).sort();
+  const isFixture = (name: string): boolean => name.endsWith('.json') && !name.endsWith('.cassette.json');
+  const [first] = names.filter(isFixture).sort();
   if (first !== undefined) return first.slice(0, -'.json'.length);
   throw new GloveboxError('INPUT_UNREADABLE', {
     message: `${dir} has no fixture.`,

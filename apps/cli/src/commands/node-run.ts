@@ -11,11 +11,12 @@ import {
   type Release,
 } from '@glovebox/contract';
 import type { RunEvent, RunOutcome } from '@glovebox/contract/routes';
-import { type FixtureVerdict, judgeFixture } from '@glovebox/engine';
+import type { FixtureVerdict, TrialCassette, TrialHttp } from '@glovebox/engine';
 import { usage } from '../args.ts';
+import { type CassetteTarget, cassetteTarget, writeCassette } from '../cassette-file.ts';
 import type { CommandContext } from '../commands.ts';
 import { type Config, loadConfig } from '../config.ts';
-import { fixtureText, readFixture } from '../fixture.ts';
+import { fixtureText, judgeTrial, readFixture, replayOf } from '../fixture.ts';
 import { exitInterrupted } from '../interrupts.ts';
 import { openApi } from '../local-api.ts';
 import { findingText, jsonText, type Output, oneLine, paint } from '../output.ts';
@@ -43,6 +44,8 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
   const trial = options.trial === true;
   const release = trial ? undefined : releaseArgument(target, projectOf(args));
   if (!trial && options.fixture !== undefined) throw usage('node run', '--fixture needs a directory and --trial');
+  if (!trial && options.record !== undefined) throw usage('node run', '--record needs a directory and --trial');
+  if (options.record === undefined && options.force === true) throw usage('node run', '--force needs --record');
   const fixture = options.fixture === undefined ? undefined : await readFixture(target, options.fixture as string);
   if (fixture && (options.input ?? options.config ?? options['input-text']) !== undefined) {
     throw usage('node run', '--fixture brings its own input and config');
@@ -61,14 +64,19 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
     ? exactJson(fixture.config)
     : await readValue('config', options.config as string | undefined);
   const values = { inputText, configText };
+  const record =
+    options.record === undefined
+      ? undefined
+      : await cassetteTarget(target, options.record as string, options.force === true ? 'replace' : 'refuse');
+  const http: TrialHttp = record ? { kind: 'record' } : fixture ? replayOf(fixture) : { kind: 'live' };
   const project = projectOf(args);
   const config = await loadConfig(args.global.dataDir);
   const signal = windUp();
   const { client, close } = await openApi(config, 'cells');
   try {
-    const result: RunOutcome & { release?: Release } =
+    const result: TrialOutcome & { release?: Release } =
       release === undefined
-        ? await runTrial(client, { project, dir: target, config, ...values }, output, signal)
+        ? await runTrial(client, { project, dir: target, config, http, ...values }, output, signal)
         : await lastOf(
             client.stream('runs.start', {
               params: { project: release.project },
@@ -77,7 +85,8 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
             }),
             output,
           );
-    const verdict = fixture ? judgeFixture(fixture.name, fixture, result) : undefined;
+    const verdict = fixture ? judgeTrial(fixture, result) : undefined;
+    const cassette = await keepCassette(result.cassette, record);
     const { run: id, attempt, state, output: value, error, digest, receiptDigest, phasesMs, peaks } = result;
     output.result(
       {
@@ -92,12 +101,14 @@ export async function run({ args, output, windUp }: CommandContext): Promise<num
         phasesMs,
         peaks,
         ...(verdict ? { fixture: verdict } : {}),
+        ...(cassette ? { cassette } : {}),
       },
       () => (value === null && state !== 'SUCCEEDED' ? '' : jsonText(value as Json, 2)),
     );
     output.progress(summary(result));
+    tellCassette(cassette, output);
     if (verdict) output.progress(fixtureText(verdict));
-    return exitStatus(result, verdict);
+    return exitStatus(result, verdict) || (cassette?.kind === 'not-recorded' ? 1 : 0);
   } finally {
     await close();
   }
@@ -127,13 +138,44 @@ async function lastOf<Result extends RunOutcome>(
   throw new GloveboxError('RESPONSE_INVALID', { message: 'The run told no result.' });
 }
 
+type TrialOutcome = RunOutcome & { cassette?: TrialCassette };
+
+/** As it is told: of a recording where it lies, and not what is in it. */
+type ToldCassette = Exclude<TrialCassette, { kind: 'recorded' }> | { kind: 'recorded'; file: string; requests: number };
+
+async function keepCassette(
+  cassette: TrialCassette | undefined,
+  target: CassetteTarget | undefined,
+): Promise<ToldCassette | undefined> {
+  if (cassette?.kind !== 'recorded') return cassette;
+  if (target === undefined) throw new GloveboxError('RESPONSE_INVALID', { message: 'The run recorded unasked.' });
+  await writeCassette(target, cassette.text);
+  const { entries } = JSON.parse(cassette.text) as { entries: unknown[] };
+  return { kind: 'recorded', file: target.file, requests: entries.length };
+}
+
+function tellCassette(cassette: ToldCassette | undefined, output: Output): void {
+  switch (cassette?.kind) {
+    case 'recorded':
+      output.progress(
+        `  recorded ${cassette.requests} request${cassette.requests === 1 ? '' : 's'} in ${cassette.file}; bodies are kept as they came: read it before you share it`,
+      );
+      return;
+    case 'not-recorded':
+      output.progress(errorLines(cassette.error));
+      return;
+    case 'replayed':
+      for (const finding of cassette.findings) output.progress(paint('yellow', findingText(finding), process.stderr));
+  }
+}
+
 /** Upload a directory and run it. @throws GloveboxError `PACKAGE_INVALID` with the findings, and as the route does. */
 async function runTrial(
   client: Client,
-  { project, dir, config, ...values }: { project: string; dir: string; config: Config } & RunTexts,
+  { project, dir, config, ...values }: { project: string; dir: string; config: Config; http: TrialHttp } & RunTexts,
   output: Output,
   windUp: AbortSignal,
-): Promise<RunOutcome> {
+): Promise<TrialOutcome> {
   const { snapshot, warnings } = await readTrialUpload(dir, config);
   const pending = [...warnings];
   try {

@@ -20,6 +20,8 @@ export interface FixtureVerdict {
   expected?: Json;
   /** What came instead of an output that was expected; absent where nothing did. */
   actual?: Json;
+  /** Requests that its cassette has not. */
+  missed?: number;
 }
 
 /** `path` is a JSON Pointer in the fixture. */
