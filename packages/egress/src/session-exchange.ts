@@ -9,6 +9,7 @@ import type { Admission, Admitted } from './session-admission.ts';
 import { answerHeadOf, declaredBytes } from './session-answer-head.ts';
 import { RequestBody } from './session-request-body.ts';
 import { relaySocket } from './session-websocket.ts';
+import { untilAborted } from './timeouts.ts';
 
 /** What a request has of its session. */
 export interface ExchangePorts {
@@ -118,7 +119,6 @@ export class Exchange {
     }
   }
 
-  /** What is dialled for a request that was given up meanwhile must not come to life behind its back. */
   async #dial<T>(
     { target, headers, allowances }: Admitted,
     dial: (request: Omit<DialRequest, 'body' | 'retries' | 'method'>) => Promise<T>,
@@ -126,7 +126,7 @@ export class Exchange {
     const { fence, timeouts } = this.#ports;
     fence.check();
     this.#abort.signal.throwIfAborted();
-    return dial({
+    const dialled = dial({
       target,
       headers,
       allowances,
@@ -134,6 +134,8 @@ export class Exchange {
       signal: this.#abort.signal,
       timeouts: { ...timeouts, total: Math.min(timeouts.total, Math.ceil(fence.remainingMs)) },
     });
+    // However long a dialer takes to give up, the attempt's end waits for no other side.
+    return untilAborted(dialled, this.#abort.signal);
   }
 
   #begin(head: { status: number; headers: { [name: string]: string } }): void {

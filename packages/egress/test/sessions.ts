@@ -125,7 +125,7 @@ const anything = (port: number): HttpRule => ({
 
 /** Wait until something holds that a test has set in motion. */
 export async function until(holds: () => boolean): Promise<void> {
-  for (const timer = AbortSignal.timeout(10_000); !holds(); ) {
+  for (const timer = AbortSignal.timeout(30_000); !holds(); ) {
     timer.throwIfAborted();
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
