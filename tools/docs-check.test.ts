@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { conformanceTable } from '@glovebox/cell';
+import { egressReasons } from '@glovebox/contract';
 import { afterEach, describe, expect, it } from 'vitest';
 import { checkDocuments } from './docs-check.ts';
 import { generatedDocuments } from './generated-docs.ts';
@@ -12,6 +13,7 @@ afterEach(() => {
   for (const dir of made.splice(0)) rmSync(dir, { recursive: true });
 });
 
+const reasons = egressReasons.map((reason) => `| \`${reason}\` | because |`);
 const properties = conformanceTable.map(({ property }) => `\`${property}\` [x](x.test.ts)`);
 
 /** A small repository whose documents are in order, with the real `glovebox` to ask for commands. */
@@ -30,6 +32,7 @@ const clean: { [path: string]: string } = {
     '# Title\n\n[walk](ARCHITECTURE.md#the-walk) [web](https://example.com/x) `packages/contract`\n\n```sh\nnpm run demo\nnpm test\n```\n',
   'docs/x.test.ts': '',
   'docs/security-model.md': properties.join('\n'),
+  'docs/stages/run.md': reasons.join('\n'),
   'ARCHITECTURE.md': '# Walk\n\n## The walk\n\n| folder | stage |\n|---|---|\n| `packages/contract` | all |\n',
 };
 
@@ -122,6 +125,12 @@ describe('finds', () => {
       'docs/security-model.md',
       [...properties.slice(0, -1), `\`${conformanceTable.at(-1)?.property}\` [x](../README.md)`].join('\n'),
       `docs/security-model.md: has no line for the property ${conformanceTable.at(-1)?.property}`,
+    ],
+    [
+      'a reason of egress that no row explains',
+      'docs/stages/run.md',
+      reasons.slice(1).join('\n'),
+      `docs/stages/run.md: has no row for the reason ${egressReasons[0]}`,
     ],
     ['a path of this machine', 'tools/a.ts', '// see ROOT/notes', 'tools/a.ts:1: a path of this machine'],
     [

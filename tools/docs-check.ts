@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { conformanceTable } from '@glovebox/cell';
+import { egressReasons } from '@glovebox/contract';
 import { type MarkdownParts, readMarkdown } from './docs/markdown.ts';
 import { foreignWords } from './docs/words.ts';
 import { staleDocuments } from './generated-docs.ts';
@@ -23,6 +24,7 @@ export function checkDocuments(root: string): string[] {
     ...unknownCommands(root, documents),
     ...folderTable(root),
     ...unnamedProperties(texts.get(securityModel) ?? ''),
+    ...unnamedReasons(texts.get(runPage) ?? ''),
     ...[...texts].flatMap(([file, text]) => foreignWords(root, file, text)),
     ...resolvedEntries(root),
   ];
@@ -136,6 +138,16 @@ function unnamedProperties(text: string): string[] {
   return conformanceTable
     .filter(({ property }) => !lines.some((line) => line.includes(`\`${property}\``)))
     .map(({ property }) => `${securityModel}: has no line for the property ${property} with a link to a test`);
+}
+
+const runPage = 'docs/stages/run.md';
+
+/** Whoever is told a reason finds there what it means. */
+function unnamedReasons(text: string): string[] {
+  const named = new Set([...text.matchAll(/^\| `([A-Z_]+)` /gm)].map(([, reason]) => reason));
+  return egressReasons
+    .filter((reason) => !named.has(reason))
+    .map((reason) => `${runPage}: has no row for the reason ${reason}`);
 }
 
 /** A lockfile that names tarball URLs ties every clone to one registry. */
