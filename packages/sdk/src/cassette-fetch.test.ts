@@ -52,6 +52,7 @@ describe('fetch from a cassette', () => {
     const { fetch } = open(get('https://a.test/?page=1', { status: 200 }));
     const error = await fetch('https://a.test/?page=2').catch((thrown: unknown) => thrown);
     expect(NodeError.is(error, 'CASSETTE_MISS') && error.details).toEqual({
+      reason: 'CASSETTE_MISS',
       method: 'GET',
       url: 'https://a.test/?page=2',
       nearest: { entry: 0, method: 'GET', url: 'https://a.test/?page=1', differs: ['query'] },
@@ -100,7 +101,8 @@ describe('fetch from a cassette', () => {
     const { fetch } = open(get('https://a.test/', { status: 200 }));
     await expect(fetch('https://a.test/', { signal: AbortSignal.abort(new Error('stop')) })).rejects.toThrow('stop');
     await expect(fetch('data:,x')).rejects.toThrow(TypeError);
-    await expect(fetch('https://a.test/', { credential: 'api' })).rejects.toMatchObject({ code: 'NOT_AVAILABLE_YET' });
+    await expect(fetch('https://a.test/', { credential: 'api' })).rejects.toMatchObject({ code: 'EGRESS_DENIED' });
+    await expect(fetch('https://a.test/', { retry: 6 })).rejects.toThrow(RangeError);
     expect((await fetch('https://a.test/', { retry: 2 })).status).toBe(200);
     expect(() => cassetteFetch([], [])).toThrow(TypeError);
     expect(() => cassetteFetch({ schema: 'glovebox.cassette/1', entries: [{}] }, [])).toThrow('http/entries/0/request');
@@ -108,8 +110,7 @@ describe('fetch from a cassette', () => {
 
   it('is what a node has in a test, and without a cassette it reaches nothing', async () => {
     const node = defineNode<unknown, unknown, string>(async (ctx) => {
-      const { fetch } = ctx as unknown as { fetch: (url: string) => Promise<Response> };
-      return (await fetch('https://a.test/')).text();
+      return (await ctx.fetch('https://a.test/')).text();
     });
     const http = {
       schema: 'glovebox.cassette/1',

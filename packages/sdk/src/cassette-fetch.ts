@@ -1,3 +1,5 @@
+import type { NodeContext } from './api.ts';
+import { checkFetch } from './arguments.ts';
 import { readCassette } from './cassette-format.ts';
 import { answerFields, BodyDigester, bodyOf, canonicalUrl } from './cassette-match.ts';
 import { CassettePlayer, missText } from './cassette-player.ts';
@@ -7,9 +9,6 @@ import type { TestRequest } from './testing-api.ts';
 const maxRedirects = 20;
 const withoutBody: readonly number[] = [204, 205, 304];
 
-/** What `ctx.fetch` takes: `RequestInit`, and what a context adds. */
-type FetchOptions = RequestInit & { credential?: unknown; retry?: unknown };
-
 /**
  * A `fetch` that a cassette answers, and that reaches nothing else. Redirects are followed through the cassette as the
  * request asks; what the cassette has not is `CASSETTE_MISS`.
@@ -18,18 +17,16 @@ type FetchOptions = RequestInit & { credential?: unknown; retry?: unknown };
  * @param requests where each request is told.
  * @throws TypeError when it is no cassette.
  */
-export function cassetteFetch(
-  http: object | undefined,
-  requests: TestRequest[],
-): (input: string | URL | Request, init?: FetchOptions) => Promise<Response> {
+export function cassetteFetch(http: object | undefined, requests: TestRequest[]): NodeContext['fetch'] {
   const read = readCassette(http ?? { schema: 'glovebox.cassette/1', entries: [] });
   if (!read.ok) throw new TypeError(`http${read.path}: ${read.message}`);
   const player = new CassettePlayer(read.cassette);
-  return async (input, init = {}) => {
-    const { credential, retry: _, ...rest } = init;
-    if (credential !== undefined)
-      throw new NodeError('NOT_AVAILABLE_YET', 'ctx.fetch: credentials are not available yet');
-    const request = new Request(input, rest);
+  return async (input, init) => {
+    if (checkFetch(init).credential !== undefined) {
+      const details = { reason: 'CREDENTIAL_NOT_AVAILABLE' };
+      throw new NodeError('EGRESS_DENIED', 'ctx.fetch: no credential can be put into a request yet', { details });
+    }
+    const request = new Request(input, init);
     let hop: Hop = {
       method: request.method,
       url: request.url,
@@ -65,7 +62,9 @@ function answer(player: CassettePlayer, hop: Hop, requests: TestRequest[], redir
   const taken = player.take({ method: hop.method, url, body: digester.end()?.digest });
   if (taken.kind === 'miss') {
     requests.push({ method: hop.method, url, status: undefined });
-    throw new NodeError('CASSETTE_MISS', missText(taken.miss), { details: taken.miss });
+    throw new NodeError('CASSETTE_MISS', missText(taken.miss), {
+      details: { reason: 'CASSETTE_MISS', ...taken.miss },
+    });
   }
   const { status, body } = taken.entry.response;
   requests.push({ method: hop.method, url, status });

@@ -47,7 +47,7 @@ export const createTestContext: typeof PublicCreateTestContext = <Input, Config>
   };
   const later = (what: string) => async (): Promise<never> => unavailable(what)();
   let scratch: string | undefined;
-  const context: NodeContext<Input, Config> & { fetch: unknown; credentials: unknown } = {
+  const context: NodeContext<Input, Config> & { credentials: unknown } = {
     input: frozenCopy('input', options.input ?? {}) as Input,
     config: frozenCopy('config', options.config ?? {}) as Config,
     log: createLog(trace),
