@@ -13,7 +13,14 @@ const maxInterimAnswers = 16;
 
 /** One try of a request on one connection. */
 export type Exchange =
-  | { readonly kind: 'answered'; readonly status: number; readonly headers: RawHeaders; readonly body: AnswerBody }
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      readonly headers: RawHeaders;
+      readonly body: AnswerBody;
+      /** Resolves when the answer has come to its end, whichever that is. */
+      readonly over: Promise<void>;
+    }
   /** `unsent`: not a byte of it left, and nothing of its body was read. `sent`: no answer came. */
   | { readonly kind: 'failed'; readonly stage: 'unsent' | 'sent'; readonly error: GloveboxError };
 
@@ -31,6 +38,7 @@ export function exchange(connection: DialConnection, request: DialRequest, watch
     let stage: 'unsent' | 'sent' | 'answered' = 'unsent';
     let interimAnswers = 0;
     let isOver = false;
+    const over = Promise.withResolvers<void>();
 
     const body = new AnswerBody({
       pause() {
@@ -44,29 +52,22 @@ export function exchange(connection: DialConnection, request: DialRequest, watch
       cancel: () => giveUp(dialFailure('CONNECTION_LOST', `${origin}: the answer was not read to its end.`)),
     });
 
-    const finish = (): boolean => {
-      if (isOver) return false;
+    /** The watch goes on: the caller may try again. */
+    const finish = (): void => {
       isOver = true;
       watch.signal.removeEventListener('abort', onAbort);
-      watch.stop();
+      watch.enter('reader');
       connection.release();
-      return true;
+      over.resolve();
     };
     /** Whatever is known of why comes before what the connection says of it. */
     const fail = (thrown: unknown): void => {
       if (isOver) return;
       const isUnsent = stage === 'unsent' && thrown instanceof ConnectionGone;
       const error = toDialFailure(failure ?? thrown, origin, stage === 'answered' ? 'answered' : 'waiting');
-      if (stage !== 'answered') {
-        // The caller may try again: the watch goes on.
-        isOver = true;
-        watch.signal.removeEventListener('abort', onAbort);
-        connection.release();
-        resolve({ kind: 'failed', stage: isUnsent ? 'unsent' : 'sent', error });
-        return;
-      }
       finish();
-      body.fail(error);
+      if (stage === 'answered') body.fail(error);
+      else resolve({ kind: 'failed', stage: isUnsent ? 'unsent' : 'sent', error });
     };
     const giveUp = (error: unknown): void => {
       failure ??= error;
@@ -107,14 +108,16 @@ export function exchange(connection: DialConnection, request: DialRequest, watch
           return giveUp(dialFailure('HEADERS_TOO_LARGE', `${origin}: the head of the answer is too large.`));
         stage = 'answered';
         watch.enter('idle');
-        resolve({ kind: 'answered', status, headers, body });
+        resolve({ kind: 'answered', status, headers, body, over: over.promise });
       },
       onResponseData(_controller, chunk) {
         watch.touch();
         body.push(chunk);
       },
       onResponseEnd() {
-        if (finish()) body.end();
+        if (isOver) return;
+        finish();
+        body.end();
       },
       onResponseError: (_controller, error) => fail(error),
     };

@@ -49,9 +49,6 @@ const byCode: { readonly [code: string]: EgressReason } = {
   UND_ERR_NOT_SUPPORTED: 'HEADER_REFUSED',
   UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'HEADER_REFUSED',
   ERR_HTTP2_INVALID_CONNECTION_HEADERS: 'HEADER_REFUSED',
-  // The body is shorter than was said: the connection ended before it did.
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'CONNECTION_LOST',
-  HPE_INVALID_EOF_STATE: 'CONNECTION_LOST',
 };
 
 /** Error codes of HTTP/2 (RFC 9113, section 7) by which one side tells that the other broke the protocol. */
@@ -65,8 +62,9 @@ const http2TooMuch = 0xb;
  */
 export function toDialFailure(thrown: unknown, origin: string, stage: Stage): GloveboxError {
   if (thrown instanceof GloveboxError) return thrown;
-  const { code, http2ErrorCode } = thrown as { code?: unknown; http2ErrorCode?: unknown };
-  const name = typeof code === 'string' ? code : undefined;
+  const { code, http2ErrorCode, name: kind } = thrown as { code?: unknown; http2ErrorCode?: unknown; name?: unknown };
+  // undici's parser has no code for most of what it refuses.
+  const name = typeof code === 'string' ? code : kind === 'HTTPParserError' ? 'HPE_REFUSED' : undefined;
   const reason = reasonFor(name, typeof http2ErrorCode === 'number' ? http2ErrorCode : undefined, stage);
   return dialFailure(
     reason,
@@ -78,6 +76,9 @@ function reasonFor(code: string | undefined, http2Code: number | undefined, stag
   if (http2Code === http2TooMuch && stage === 'waiting') return 'HEADERS_TOO_LARGE';
   if (http2Code !== undefined && http2ProtocolErrors.includes(http2Code)) return 'PROTOCOL_ERROR';
   if (code === undefined) return 'CONNECTION_LOST';
+  // Of a body that ended before it should, or, before there is any, what undici says of a head that it cannot read.
+  if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH')
+    return stage === 'answered' ? 'CONNECTION_LOST' : 'PROTOCOL_ERROR';
   const known = byCode[code];
   if (known === 'CONNECT_TIMED_OUT' && stage !== 'connecting') return 'CONNECTION_LOST';
   if (known !== undefined) return known;

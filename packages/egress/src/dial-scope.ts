@@ -31,6 +31,7 @@ export class ConnectionScope implements DialScope {
     const watch = this.#watch(request);
     try {
       const { answer, retried } = await this.#retrying(request, watch);
+      void answer.over.then(watch.stop);
       return toResponse(answer, request, retried);
     } catch (error) {
       watch.stop();
