@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EgressRecord } from '@glovebox/contract';
 import type { EgressLog } from '../ports.ts';
 
@@ -44,7 +45,7 @@ export class EgressLogWriter {
 
   async #write(): Promise<void> {
     // Whatever else is said in this turn belongs to the same transaction.
-    await Promise.resolve();
+    await nextTurn();
     while (this.#waiting.size > 0 && this.#failure === undefined) {
       const batch = [...this.#waiting.values()].slice(0, maxBatch);
       for (const { seq } of batch) this.#waiting.delete(seq);

@@ -3,13 +3,17 @@ import { type Duplex, duplexPair, PassThrough } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Cell, CellEnd } from '@glovebox/cell';
 import { type ClientStream, connectClient } from '@glovebox/channel';
-import { defaultEgressPolicy, newAttemptId, newRunId, type Progress } from '@glovebox/contract';
-import { createEgress } from '@glovebox/egress';
-import { expect, it, vi } from 'vitest';
+import { defaultEgressPolicy, GloveboxError, newAttemptId, newRunId, type Progress } from '@glovebox/contract';
+import { createEgress, type Egress, type SessionOptions } from '@glovebox/egress';
+import { describe, expect, it, vi } from 'vitest';
 import { runAttempt } from './run-attempt.ts';
 
+const never = (): never => {
+  throw new Error('not asked for');
+};
+
 /** A cell in this process: its death, its output and its end of the channel are the test's to choose. */
-function started(signal?: AbortSignal) {
+function started(signal?: AbortSignal, egress: Egress = createEgress({ scope: never }), timeoutMs = 1000) {
   const [hostEnd, cellEnd] = duplexPair();
   const stdout = new PassThrough();
   const died = Promise.withResolvers<CellEnd>();
@@ -26,16 +30,13 @@ function started(signal?: AbortSignal) {
     kill: (cause) => kills.push(cause),
     ended: died.promise,
   };
-  const never = (): never => {
-    throw new Error('not asked for');
-  };
   const report = runAttempt(
     {
       plan: {} as never,
       bundle: Buffer.from('1'),
       egress: { grant: undefined, policy: defaultEgressPolicy, record: async () => undefined },
       cpu: 1,
-      timeoutMs: 1000,
+      timeoutMs,
       job: {
         ids: { project: 'p', run: newRunId(), attempt: newAttemptId(), node: 'n', correlation: 'c' },
         nowMs: 0,
@@ -51,10 +52,10 @@ function started(signal?: AbortSignal) {
     {
       driver: { name: 'test', boot: async () => cell, inspect: never, sweep: never, gauges: never },
       blobs: { put: never, read: never },
-      egress: createEgress({ scope: never }),
+      egress,
       now: Date.now,
       monotonicMs: () => performance.now(),
-      bootMs: () => performance.now(),
+      bootMs: () => 5000,
     },
     { onProgress: (report) => progress.push(report) },
     signal,
@@ -223,4 +224,145 @@ it('kills a cell that does not ask for its job within its time to boot, and none
   } finally {
     vi.useRealTimers();
   }
+});
+
+describe('the egress of an attempt', () => {
+  /** Tells in which order things come. */
+  function observed(over: Partial<ReturnType<Egress['open']>> = {}) {
+    const seen = { order: [] as string[], options: undefined as SessionOptions | undefined };
+    const egress: Egress = {
+      open(options) {
+        seen.options = options;
+        return {
+          accept: async (request) => {
+            seen.order.push(`accept ${request.head.url}`);
+            request.reset('seen');
+          },
+          end: () => seen.order.push('end'),
+          settled: async () => void seen.order.push('settled'),
+          summary: { requests: 3, decisions: [] },
+          ...over,
+        };
+      },
+    };
+    return { seen, egress };
+  }
+
+  it('has the deadline of the cell, counted by the boot clock from the dispatch', async () => {
+    const { seen, egress } = observed();
+    const { cellEnd, stdout, die, report } = started(undefined, egress, 700);
+    await dispatched(cellEnd);
+    expect(seen.options).toMatchObject({ project: 'p', node: 'n', grant: undefined, deadlineAtBootMs: 5700 });
+    die();
+    stdout.end();
+    expect(await report).toMatchObject({ egressRequests: 3, egressDecisions: [] });
+  });
+
+  it.each(['a result', 'a second request for the job'])(
+    'ends before the cell is killed for %s, and has settled before the report',
+    async (name) => {
+      const { seen, egress } = observed();
+      const { cellEnd, stdout, kills, die, report } = started(undefined, egress);
+      const { push } = kills;
+      kills.push = (cause) => {
+        seen.order.push('kill');
+        return push.call(kills, cause);
+      };
+      const goOn = (acts[name] as Act)(await dispatched(cellEnd), new AbortController());
+      await turns();
+      goOn();
+      await turns();
+      expect([seen.order[0], seen.order.indexOf('kill') > 0]).toEqual(['end', true]);
+      die();
+      stdout.end();
+      await report.then(() => seen.order.push('report'));
+      expect(seen.order.slice(-2)).toEqual(['settled', 'report']);
+    },
+  );
+
+  it('ends before the cell is killed at the end of the grace that a cancellation leaves it', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const { seen, egress } = observed();
+      const cancel = new AbortController();
+      const { cellEnd, stdout, kills, die, report } = started(cancel.signal, egress);
+      const { push } = kills;
+      kills.push = (cause) => {
+        seen.order.push('kill');
+        return push.call(kills, cause);
+      };
+      await dispatched(cellEnd);
+      cancel.abort('by hand');
+      await vi.advanceTimersByTimeAsync(1999);
+      expect(seen.order).toEqual([]);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(seen.order).toEqual(['end', 'kill']);
+      die();
+      stdout.end();
+      await report;
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('fails the attempt when its records were not kept, once the cell is dead', async () => {
+    const lost = new GloveboxError('DISK_FULL');
+    const { egress } = observed({ settled: () => Promise.reject(lost) });
+    const { cellEnd, stdout, die, report } = started(undefined, egress);
+    acts['a result']?.(await dispatched(cellEnd), new AbortController())();
+    await turns();
+    die({ cause: 'done' });
+    stdout.end();
+    await expect(report).rejects.toBe(lost);
+  });
+
+  it('that cannot be opened fails the attempt before the node has its job', async () => {
+    const invalid = new GloveboxError('EGRESS_POLICY_INVALID');
+    const egress: Egress = {
+      open: () => {
+        throw invalid;
+      },
+    };
+    const { cellEnd, stdout, kills, die, report } = started(undefined, egress);
+    const client = connectClient(cellEnd);
+    const job = client.open({ method: 'GET', url: 'http://control.invalid/job', headers: {} });
+    job.end();
+    const answer = job.response.then(
+      () => 'answered',
+      () => 'reset',
+    );
+    await turns();
+    expect(kills).toEqual(['violation']);
+    die({ cause: 'violation' });
+    stdout.end();
+    await expect(report).rejects.toBe(invalid);
+    expect(await answer).toBe('reset');
+  });
+
+  it('is asked for nothing before the job is dispatched', async () => {
+    const { seen, egress } = observed();
+    const { cellEnd, stdout, kills, die, report } = started(undefined, egress);
+    const early = connectClient(cellEnd).open({ method: 'GET', url: 'https://a.test/', headers: {} });
+    early.response.catch(() => undefined);
+    await turns();
+    expect([seen.order, kills]).toEqual([[], ['violation']]);
+    die({ cause: 'violation' });
+    stdout.end();
+    await expect(report).rejects.toMatchObject({ code: 'CELL_BOOT_FAILED' });
+  });
+
+  it("is asked for what is not the control plane's", async () => {
+    const { seen, egress } = observed();
+    const { cellEnd, stdout, die, report } = started(undefined, egress);
+    const client = connectClient(cellEnd);
+    const job = client.open({ method: 'GET', url: 'http://control.invalid/job', headers: {} });
+    job.end();
+    await job.response;
+    const stream = client.open({ method: 'GET', url: 'https://a.test/', headers: {} });
+    await expect(stream.response).rejects.toMatchObject({ code: 'CHANNEL_RESET' });
+    expect(seen.order).toEqual(['accept https://a.test/']);
+    die();
+    stdout.end();
+    await report;
+  });
 });

@@ -1,0 +1,117 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { EgressRecord } from '@glovebox/contract';
+import { expect, it } from 'vitest';
+import type { EgressLogEntry } from '../ports.ts';
+import { EgressLogWriter } from './egress-log-writer.ts';
+
+const record = (seq: number, outcome: EgressRecord['outcome'] = 'open'): EgressRecord => ({
+  seq,
+  at: '2026-01-01T00:00:00.000Z',
+  purpose: 'node',
+  run: 'run_1',
+  attempt: 'att_1',
+  node: 'n',
+  method: 'GET',
+  scheme: 'https',
+  host: 'a.test',
+  port: 443,
+  path: '/',
+  outcome,
+  rule: null,
+  reason: null,
+  address: null,
+  protocol: null,
+  status: null,
+  bytesUp: 0,
+  bytesDown: 0,
+  durationMs: null,
+  retries: 0,
+});
+
+/** A log whose transactions end when a test says so. */
+function openLog() {
+  const batches: EgressLogEntry[][] = [];
+  const ends: { commit(): void; fail(error: unknown): void }[] = [];
+  return {
+    batches,
+    ends,
+    append(records: readonly EgressLogEntry[]): Promise<void> {
+      batches.push([...records]);
+      return new Promise((resolve, reject) => ends.push({ commit: resolve, fail: reject }));
+    },
+  };
+}
+
+const turns = async (): Promise<void> => {
+  for (let i = 0; i < 5; i++) await turn();
+};
+const told = ({ batches }: ReturnType<typeof openLog>) =>
+  batches.map((batch) => batch.map(({ record: { seq, outcome } }) => `${seq} ${outcome}`));
+
+it('writes what has come while a transaction went on in the next one, and flush waits for it', async () => {
+  const log = openLog();
+  const writer = new EgressLogWriter(log, 'default');
+  await writer.record(record(1));
+  await turns();
+  await writer.record(record(2));
+  await writer.record(record(1, 'done'));
+  const flushed = writer.flush().then(() => 'flushed');
+  log.ends[0]?.commit();
+  await turns();
+  expect(told(log)).toEqual([['1 open'], ['2 open', '1 done']]);
+  expect(log.batches[0]?.[0]?.project).toBe('default');
+  expect(await Promise.race([flushed, turns().then(() => 'waits')])).toBe('waits');
+  log.ends[1]?.commit();
+  expect(await flushed).toBe('flushed');
+});
+
+it('writes the end alone where a request has ended before its decision was written', async () => {
+  const log = openLog();
+  const writer = new EgressLogWriter(log, 'default');
+  await writer.record(record(1));
+  await writer.record(record(1, 'done'));
+  await turns();
+  expect(told(log)).toEqual([['1 done']]);
+});
+
+it('has whoever says more than 1,000 at once wait for room', async () => {
+  const log = openLog();
+  const writer = new EgressLogWriter(log, 'default');
+  await writer.record(record(1));
+  await turns();
+  for (let seq = 2; seq <= 1000; seq++) await writer.record(record(seq));
+  let isTaken = false;
+  const waiting = writer.record(record(1001)).then(() => {
+    isTaken = true;
+  });
+  await turns();
+  expect(isTaken).toBe(false);
+  log.ends[0]?.commit();
+  await turns();
+  log.ends[1]?.commit();
+  await turns();
+  log.ends[2]?.commit();
+  await waiting;
+  await writer.flush();
+  expect(log.batches.map(({ length }) => length)).toEqual([1, 500, 500]);
+});
+
+it('rejects whatever comes after a failure, whoever waits for room, and flush, with what failed first', async () => {
+  const log = openLog();
+  const writer = new EgressLogWriter(log, 'default');
+  await writer.record(record(1));
+  await turns();
+  for (let seq = 2; seq <= 1000; seq++) await writer.record(record(seq));
+  const waiting = writer.record(record(1001));
+  const full = new Error('full');
+  log.ends[0]?.fail(full);
+  await expect(waiting).rejects.toBe(full);
+  await expect(writer.record(record(1002))).rejects.toBe(full);
+  await expect(writer.flush()).rejects.toBe(full);
+  await turns();
+  expect(log.batches).toHaveLength(1);
+});
+
+it('flushes at once where nothing was said', async () => {
+  await expect(new EgressLogWriter(openLog(), 'default').flush()).resolves.toBeUndefined();
+});
