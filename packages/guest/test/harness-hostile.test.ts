@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Attempt, attempt, type BuiltHarness, buildHarness, type HostOptions } from './host.ts';
+import { outside } from './outside.ts';
 
 let harness: BuiltHarness;
 beforeAll(() => {
@@ -22,6 +23,15 @@ const useEverything = `
   await ctx.clock.sleep(1);
   return { list: [1, { b: 'two' }], sizes: [stored.sizeBytes, chunks.sizeBytes], input: ctx.input };`;
 
+/** As a node that may use the network; and where `before` says so, has a connection that is kept. */
+const runWithHttp = (damage: string, before = ''): Promise<Attempt> =>
+  run(node(useEverything, `${before}${damage};`), {
+    input: { k: ['v'] },
+    http: true,
+    onEgress: outside().onEgress,
+  });
+const connect = `await (await fetch('https://api.test/status/200?before')).text();\n`;
+
 function expectUnharmed(got: Attempt): void {
   expect(got.outcome).toMatchObject({
     kind: 'output',
@@ -39,6 +49,10 @@ function expectUnharmed(got: Attempt): void {
 describe('result, log, progress and files stay right when the node', () => {
   it('does nothing of the kind', async () => {
     expectUnharmed(await run(node(useEverything), { input: { k: ['v'] } }));
+  });
+
+  it('only uses the network', async () => {
+    expectUnharmed(await runWithHttp('', connect));
   });
 
   const lie = '() => "forged"';
@@ -110,6 +124,12 @@ describe('result, log, progress and files stay right when the node', () => {
     ['process', `process.removeAllListeners(); process.on = process.exit = process.getBuiltinModule = ${fail}`],
   ])('patches %s', async (_, damage) => {
     expectUnharmed(await run(node(useEverything, `${damage};`), { input: { k: ['v'] } }));
+    expectUnharmed(await runWithHttp(damage));
+    // A connection that it keeps may break by it, and the attempt with that: then it is told so, once.
+    const got = await runWithHttp(damage, connect);
+    if (got.outcome.kind === 'error')
+      expect(got).toMatchObject({ results: 1, outcome: { error: { code: 'NODE_FAILED' } } });
+    else expectUnharmed(got);
   });
 
   it('patches console, and then prints by its own', async () => {

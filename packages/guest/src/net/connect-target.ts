@@ -17,7 +17,8 @@ export interface ConnectOptions {
  */
 const serverFirst: ReadonlySet<number> = new Set([21, 22, 23, 25, 110, 143, 465, 587, 993, 995, 3306, 33_060]);
 const plainHost = /^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,252}[a-zA-Z0-9.])?$/;
-const ipv6Host = /^\[?([0-9a-fA-F:]{2,39}(\.[0-9.]{7,15})?)\]?$/;
+const foreignHost = /^[a-zA-Z0-9._\-\u0080-\uffff]{1,253}$/;
+const ipv6Host = /^[0-9a-fA-F:]{2,39}(\.[0-9.]{5,15})?$/;
 
 /**
  * Where a connection leads, by what it is opened with and nothing else.
@@ -43,9 +44,10 @@ export function targetOf(scheme: Origin['scheme'], options: ConnectOptions): Ori
 function hostOf(unsafeHost: unknown): string {
   if (typeof unsafeHost === 'string') {
     if (plainHost.test(unsafeHost)) return unsafeHost;
-    const address = ipv6Host.exec(unsafeHost)?.[1];
-    if (address?.includes(':')) return `[${address}]`;
-    const ascii = domainToASCII(unsafeHost);
+    const address = unsafeHost.replace(/^\[(.*)\]$/, '$1');
+    if (ipv6Host.test(address) && address.includes(':')) return `[${address}]`;
+    // Only of letters: domainToASCII reads a URL's host, and would take `a.test/x` or `a.test:1` for a.test.
+    const ascii = foreignHost.test(unsafeHost) ? domainToASCII(unsafeHost) : '';
     if (plainHost.test(ascii)) return ascii;
   }
   throw refusedHere('URL_REFUSED', `The host ${JSON.stringify(String(unsafeHost).slice(0, 100))} is no name`);

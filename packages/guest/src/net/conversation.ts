@@ -137,8 +137,7 @@ export class Conversation {
   #begin(): boolean {
     while (this.#rest[0] === 13 || this.#rest[0] === 10) this.#rest = this.#rest.subarray(1);
     const { host, port } = this.#origin;
-    if (!mayBeHttp(this.#rest.toString('latin1', 0, 33)))
-      throw httpOnly(`To ${host}:${port} was written what is no HTTP/1.1`);
+    if (!mayBeHttp(this.#rest)) throw httpOnly(`To ${host}:${port} was written what is no HTTP/1.1`);
     const end = this.#rest.indexOf(headEnd);
     if (end === -1) {
       if (this.#rest.length > maxHeadBytes)

@@ -24,6 +24,8 @@ export interface ParsedHead {
 }
 
 const requestLine = /^([A-Z-]{1,32}) (\S+) HTTP\/1\.([01])$/;
+const methodAndSpace = /^[A-Z-]{0,32}($| )/;
+const versionAtEnd = / HTTP\/1\.[01]\r$/;
 const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/;
 const contentLength = /^\d{1,15}$/;
 /** Between this connection and its client; the host has connections of its own. */
@@ -40,8 +42,12 @@ const hopByHop: ReadonlySet<string> = new Set([
   'http2-settings',
 ]);
 
-/** Whether `text` may be the beginning of a request: anything else is told at once, not after a head that never ends. */
-export const mayBeHttp = (text: string): boolean => /^[A-Z-]{0,32}($| )/.test(text) && !text.startsWith('PRI ');
+/** Whether `bytes` may be the beginning of a request: what is none is told at once, not after a head that never ends. */
+export function mayBeHttp(bytes: Buffer): boolean {
+  if (!methodAndSpace.test(bytes.toString('latin1', 0, 33))) return false;
+  const end = bytes.indexOf('\n');
+  return end === -1 || versionAtEnd.test(bytes.toString('latin1', Math.max(0, end - 10), end));
+}
 
 /**
  * @param text the head without its last empty line, one character a byte.
