@@ -50,8 +50,7 @@ export function compilePath(pattern: string): PathPattern {
 
 /** @param path of a target: begins with `/`, and is not ambiguous. */
 export function readPath(path: string): PathReadings {
-  const written = path.split('/').slice(1);
-  const raw = written.map(normalised);
+  const raw = normalised(path).split('/').slice(1);
   const segments = { raw, merged: merged(raw, false) };
   if (!path.includes('%')) {
     return segments.merged.length === raw.length
@@ -61,7 +60,7 @@ export function readPath(path: string): PathReadings {
           { way: 'merged', segments: segments.merged },
         ];
   }
-  const decoded = written.flatMap(decodedSegments);
+  const decoded = decodedSegments(path).slice(1);
   const all = { ...segments, decoded, 'decoded-merged': merged(decoded, false) };
   return ways.map((way) => ({ way, segments: all[way] }));
 }
@@ -71,16 +70,16 @@ function merged<T>(segments: readonly T[], open: boolean): T[] {
   return segments.filter((segment, index) => segment !== '' || (!open && index === segments.length - 1));
 }
 
-const decodedSegments = (segment: string): string[] => decodeFully(segment).split(/[/\\]/);
+const decodedSegments = (text: string): string[] => decodeFully(text).split(/[/\\]/);
 
 /**
- * One form for all spellings of a segment that mean the same (RFC 3986, section 6.2.2). What may not stand in a path is
+ * One form for all spellings of a path, or of a segment, that mean the same (RFC 3986, section 6.2.2). What may not stand in a path is
  * escaped, as the URL parser escapes it in a request: an author's pattern may have it as it is.
  */
-function normalised(segment: string): string {
-  if (/^[A-Za-z0-9._~!$&'()+,;=:@-]*$/.test(segment)) return segment;
-  return segment
-    .replace(/%(?![0-9a-fA-F]{2})|[^\x21-\x7e]+|["#<>?^`{}]/gu, (text) => encodeURIComponent(text.toWellFormed()))
+function normalised(text: string): string {
+  if (/^[A-Za-z0-9._~!$&'()+,;=:@/-]*$/.test(text)) return text;
+  return text
+    .replace(/%(?![0-9a-fA-F]{2})|[^\x21-\x7e]+|["#<>?^`{}]/gu, (illegal) => encodeURIComponent(illegal.toWellFormed()))
     .replace(/%([0-9a-fA-F]{2})/g, (written, hex: string) => {
       const character = String.fromCharCode(Number.parseInt(hex, 16));
       return /[A-Za-z0-9._~-]/.test(character) ? character : written.toUpperCase();

@@ -38,14 +38,14 @@ export function decodeFully(path: string): string {
 
 function hasDotSegment(text: string): boolean {
   // Only what is not ASCII folds to something else.
-  const folded = isAscii(text) ? text : text.normalize('NFKC');
-  return folded.split(/[/\\]/).some((segment) => {
-    const params = segment.indexOf(';');
-    const bare = (params === -1 ? segment : segment.slice(0, params)).trim();
-    // Without its params such a segment is empty, and whoever merges empty segments reads one segment less.
-    return bare === '.' || bare === '..' || params === 0;
-  });
+  return dotSegment.test(isAscii(text) ? text : text.normalize('NFKC'));
 }
+
+/**
+ * A segment that is one dot or two, blanks and params aside, or that has params alone: whoever drops those reads it as empty,
+ * and merges it with its neighbours.
+ */
+const dotSegment = /(?:^|[/\\])(?:;|\s*\.{1,2}\s*(?:[;/\\]|$))/;
 
 function hasControl(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
@@ -60,15 +60,11 @@ function isAscii(text: string): boolean {
   return true;
 }
 
-/** One round. @returns undefined where an escape is not UTF-8. */
+/** One round, in which a per cent sign that begins no escape stays. @returns undefined where an escape is not UTF-8. */
 function decodeEscapes(text: string): string | undefined {
   if (!text.includes('%')) return text;
   try {
-    return text.replace(/(?:%[0-9a-fA-F]{2})+/g, (escapes) =>
-      new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
-        Buffer.from(escapes.replaceAll('%', ''), 'hex'),
-      ),
-    );
+    return decodeURIComponent(text.replace(/%(?![0-9a-fA-F]{2})/g, '%25'));
   } catch {
     return undefined;
   }

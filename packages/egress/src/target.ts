@@ -32,7 +32,8 @@ export function parseTarget(unsafeUrl: string): ParsedTarget {
   const host = readHost(authority, url);
   if (host === undefined) return refusal('URL_REFUSED');
   // As it was written too: the parser has already taken out what dot segments it saw.
-  if (isAmbiguousPath(rawPath) || isAmbiguousPath(url.pathname)) return refusal('PATH_AMBIGUOUS');
+  if (isAmbiguousPath(rawPath) || (rawPath !== url.pathname && isAmbiguousPath(url.pathname)))
+    return refusal('PATH_AMBIGUOUS');
   const scheme = url.protocol === 'https:' ? 'https' : 'http';
   return {
     kind: 'target',
