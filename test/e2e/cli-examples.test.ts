@@ -15,7 +15,9 @@ const names = readdirSync(examples, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name);
 const fixtures = names.flatMap((name) =>
-  readdirSync(join(examples, name, 'fixtures')).map((file) => [name, file.replace(/\.json$/, '')] as const),
+  readdirSync(join(examples, name, 'fixtures'))
+    .filter((file) => !file.endsWith('.cassette.json'))
+    .map((file) => [name, file.replace(/\.json$/, '')] as const),
 );
 
 const cli = useCli();

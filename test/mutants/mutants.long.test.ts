@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cellMutants } from './cells.ts';
 import { channelMutants } from './channel.ts';
 import { copyRepository, type RepositoryCopy } from './copy.ts';
+import { egressCassetteMutants } from './egress-cassette.ts';
 import type { Mutant } from './mutant.ts';
 import { packageMutants } from './packages.ts';
 import { recordMutants } from './records.ts';
@@ -13,6 +14,7 @@ import { signatureMutants } from './signatures.ts';
 const mutants: readonly Mutant[] = [
   ...cellMutants,
   ...channelMutants,
+  ...egressCassetteMutants,
   ...packageMutants,
   ...recordMutants,
   ...signatureMutants,

@@ -74,23 +74,20 @@ function record({ egress, egressLog, egressPolicies }: TrialEgress['parts']): Tr
 
 const nothing: Cassette = { schema: 'glovebox.cassette/1', entries: [] };
 
-function replay(
-  { egressPolicies }: TrialEgress['parts'],
-  files: ReadonlyMap<string, Uint8Array>,
-  name: string | null,
-): TrialEgress {
+function replay(live: TrialEgress['parts'], files: ReadonlyMap<string, Uint8Array>, name: string | null): TrialEgress {
   const read = name === null ? undefined : readCassetteOf(files, name);
   if (read?.ok === false)
     throw new GloveboxError('CASSETTE_INVALID', fromFindings(locateFindings(files, read.findings)));
   const { egress, player } = createCassetteEgress(read?.found.cassette ?? nothing);
   return {
     parts: {
+      ...live,
       egress,
       // The log tells what left this host, and here nothing does.
       egressLog: { append: async () => undefined, list: async () => [] },
       // What a fixture comes to is for the package to say, wherever it is run: the check judges it so.
       egressPolicies: {
-        ...egressPolicies,
+        ...live.egressPolicies,
         get: async () => ({ policy: defaultEgressPolicy, revision: 0, changedAt: null, changedBy: null }),
       },
     },
