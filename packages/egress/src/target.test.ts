@@ -199,6 +199,8 @@ describe('a target', () => {
   it('has labels of up to 63 characters, hosts of up to 253 and URLs of up to 16 KiB', () => {
     expect(targetOf(`https://${'a'.repeat(63)}.example.com/`).host).toHaveLength(75);
     expect(targetOf(`https://${'a.'.repeat(126)}a/`).host).toHaveLength(253);
+    expect(reasonOf(`https://${'a.'.repeat(126)}aa/`)).toBe('URL_REFUSED');
+    expect(reasonOf(`https://${'a'.repeat(64)}.example.com/`)).toBe('URL_REFUSED');
     expect(targetOf(`https://a/${'x'.repeat(16 * 1024 - 10)}`).path).toHaveLength(16 * 1024 - 9);
   });
 });
