@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { nextTick } from '../harness/primordials.ts';
-import { Conversation, type Phrases } from './conversation.ts';
+import { Conversation, type PhraseOf } from './conversation.ts';
 import type { Exchanges } from './exchange.ts';
 import type { Origin } from './request-head.ts';
 
@@ -31,7 +31,7 @@ export interface SocketKit {
  * Sockets without a handle: what is written to one goes to a Conversation in the same process, and what that says is read from it.
  * In all else they are those of `node:net`.
  */
-export function makeSocketKit(net: Net, exchanges: Exchanges, phrases: Phrases): SocketKit {
+export function makeSocketKit(net: Net, exchanges: Exchanges, phraseOf: PhraseOf): SocketKit {
   const opened = new Set<Reached>();
   const origins = new WeakMap<Socket, Origin>();
 
@@ -83,7 +83,7 @@ export function makeSocketKit(net: Net, exchanges: Exchanges, phrases: Phrases):
     if (socket._write !== CellSocket.prototype._write) adopt(socket);
     opened.add(socket);
     origins.set(socket, origin);
-    socket[far] = new Conversation(origin, exchanges, phrases, {
+    socket[far] = new Conversation(origin, exchanges, phraseOf, {
       push: (bytes) => {
         touch(socket);
         return !socket.destroyed && socket.push(bytes);

@@ -11,8 +11,8 @@ const headEnd = Buffer.from('\r\n\r\n');
 const noBytes = Buffer.alloc(0);
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
 
-/** Texts of statuses, as `http.STATUS_CODES`. */
-export type Phrases = { readonly [status: string]: string | undefined };
+/** The text of a status, as in `http.STATUS_CODES`. */
+export type PhraseOf = (status: number) => string;
 
 /** The node's end of a connection. */
 export interface Line {
@@ -40,7 +40,7 @@ interface Current {
 export class Conversation {
   readonly #origin: Origin;
   readonly #exchanges: Exchanges;
-  readonly #phrases: Phrases;
+  readonly #phraseOf: PhraseOf;
   readonly #line: Line;
   readonly #outlet: AnswerOutlet;
   #rest: Buffer = noBytes;
@@ -54,10 +54,10 @@ export class Conversation {
   /** Whether the node has never written. */
   silent = true;
 
-  constructor(origin: Origin, exchanges: Exchanges, phrases: Phrases, line: Line) {
+  constructor(origin: Origin, exchanges: Exchanges, phraseOf: PhraseOf, line: Line) {
     this.#origin = origin;
     this.#exchanges = exchanges;
-    this.#phrases = phrases;
+    this.#phraseOf = phraseOf;
     this.#line = line;
     this.#outlet = new AnswerOutlet((bytes) => line.push(bytes));
   }
@@ -205,7 +205,7 @@ export class Conversation {
           this.#outlet.add(latin1(writeUpgradeHead(answer)));
           return;
         }
-        const phrase = this.#phrases[answer.status] ?? '';
+        const phrase = this.#phraseOf(answer.status);
         const written = writeAnswerHead(answer, phrase, { method: head.method, version, keepAlive });
         framing = written.framing;
         this.#outlet.add(latin1(written.text));

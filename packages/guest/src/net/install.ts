@@ -26,9 +26,9 @@ type Normalized = [
 export function installConnections(exchanges: Exchanges): () => boolean {
   const net = loadBuiltin('node:net');
   const tls = loadBuiltin('node:tls');
-  const { STATUS_CODES } = loadBuiltin('node:http');
-  loadBuiltin('node:https');
-  const kit = makeSocketKit(net, exchanges, STATUS_CODES);
+  // Loaded with the first answer: whoever asked by HTTP has loaded it.
+  const phraseOf = (status: number): string => loadBuiltin('node:http').STATUS_CODES[status] ?? '';
+  const kit = makeSocketKit(net, exchanges, phraseOf);
   const wearTls = makeTlsFace(tls, kit.face);
   // Not in its types, but what HTTP clients have come to call as well.
   const normalize = (net as unknown as { _normalizeArgs(args: unknown[]): Normalized })._normalizeArgs;
