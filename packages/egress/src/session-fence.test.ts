@@ -143,8 +143,11 @@ describe('the end of an attempt', () => {
     const { origin, cell, url } = await opened({}, hello);
     await cell.ask(url);
     expect(origin.sockets.size).toBe(1);
+    const endedAtMs = performance.now();
     cell.session.end();
     await until(() => origin.sockets.size === 0);
+    // Left to itself the origin closes it after 5 s.
+    expect(performance.now() - endedAtMs).toBeLessThan(3000);
   });
 
   const moments: [string, Partial<CellOptions>, Handler | undefined, (cell: Cell, url: string) => unknown][] = [
