@@ -5,6 +5,8 @@ import { cellMutants } from './cells.ts';
 import { channelMutants } from './channel.ts';
 import { copyRepository, type RepositoryCopy } from './copy.ts';
 import { egressCassetteMutants } from './egress-cassette.ts';
+import { egressPolicyMutants } from './egress-policy.ts';
+import { egressSessionMutants } from './egress-session.ts';
 import type { Mutant } from './mutant.ts';
 import { packageMutants } from './packages.ts';
 import { recordMutants } from './records.ts';
@@ -15,6 +17,8 @@ const mutants: readonly Mutant[] = [
   ...cellMutants,
   ...channelMutants,
   ...egressCassetteMutants,
+  ...egressPolicyMutants,
+  ...egressSessionMutants,
   ...packageMutants,
   ...recordMutants,
   ...signatureMutants,
