@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cellMutants } from './cells.ts';
 import { channelMutants } from './channel.ts';
 import { copyRepository, type RepositoryCopy } from './copy.ts';
+import { egressAdminMutants } from './egress-admin.ts';
 import { egressCassetteMutants } from './egress-cassette.ts';
 import { egressPolicyMutants } from './egress-policy.ts';
 import { egressSessionMutants } from './egress-session.ts';
@@ -16,6 +17,7 @@ import { signatureMutants } from './signatures.ts';
 const mutants: readonly Mutant[] = [
   ...cellMutants,
   ...channelMutants,
+  ...egressAdminMutants,
   ...egressCassetteMutants,
   ...egressPolicyMutants,
   ...egressSessionMutants,
