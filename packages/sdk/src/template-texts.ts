@@ -7,7 +7,7 @@ A node for Glovebox: one step of a flow, in TypeScript, run sealed.
 | node.json | what the node takes, gives and may use; editors check it |
 | src/index.ts | the node |
 | test/ | its tests: \`npm test\`, offline, with nothing installed |
-| fixtures/ | inputs with the outputs that are expected for them |
+| fixtures/ | inputs with the outputs that are expected for them, and what origins answered |
 
 \`\`\`sh
 npm test
@@ -37,10 +37,13 @@ You are writing \`${id}\`: one function in \`src/index.ts\` that Glovebox runs i
 - \`ctx.log\` for what a person should see; never a secret in it. \`ctx.clock\` for time, so that tests can set it.
 - Files that people should get: \`ctx.files.write(name, data, mediaType)\`, with \`capabilities.files\` in node.json.
 - Temporary files: only under \`ctx.scratch\`, with \`capabilities.scratch\` for more than 1 MiB.
+- Requests: \`ctx.fetch\`, or any HTTP library, to what \`capabilities.http\` in node.json declares, each rule as narrow as it can be.
+  Tests and fixtures never reach the network: \`glovebox node run . --trial --record NAME\` keeps answers in
+  \`fixtures/NAME.cassette.json\`; a fixture names it in \`http\`, a test passes its JSON to \`runNode(node, { http })\`.
 - Pass \`ctx.signal\` on to whatever can be stopped.
 
 ## What does not exist in there
-Network, environment variables, child processes, worker threads, native addons, \`eval\`, files outside \`ctx.scratch\`, and
+Any network that node.json does not declare, environment variables, child processes, worker threads, native addons, \`eval\`, files outside \`ctx.scratch\`, and
 anything left over from an earlier run. Code that tries fails with \`ERR_ACCESS_DENIED\` or the like; do not work around it.
 
 ## How to check

@@ -6,7 +6,7 @@ import { makeCa, type TestCa } from '../../test/ca.ts';
 import { ask, type CellAsks, openSession } from '../../test/cassette-cell.ts';
 import { closeDialers, openDialer } from '../../test/dialing.ts';
 import { closeOrigins, type Handler, type Origin, openHttp1, openHttp2 } from '../../test/origins.ts';
-import type { EgressSession } from '../api.ts';
+import type { EgressSession, SessionOptions } from '../api.ts';
 import { createEgress } from '../session.ts';
 import { createCassetteEgress, Recording, readCassette, recordEgress } from './index.ts';
 
@@ -212,7 +212,39 @@ describe('a recording', () => {
     await ask(large.session, `${large.base}/1200000`);
     const second = await ask(large.session, `${large.base}/1200000`);
     expect(second.body.length).toBe(1_200_000);
+    // At once, and not when it is written: until then it would be held.
+    expect([small.recording.failed, large.recording.failed]).toEqual([false, true]);
     expect(() => large.recording.text()).toThrow(expect.objectContaining({ code: 'CASSETTE_TOO_LARGE' }));
+  });
+
+  it('gives a body up that the broker gives up, read or not', async () => {
+    let given = 0;
+    const body = {
+      [Symbol.asyncIterator]: () => ({
+        next: async () => ({ done: false as const, value: Buffer.from('x') }),
+        return: async () => {
+          given++;
+          return { done: true as const, value: undefined };
+        },
+      }),
+    };
+    const session: EgressSession = {
+      accept: async (request) => void (await request.body[Symbol.asyncIterator]().return?.()),
+      end: () => undefined,
+      settled: async () => undefined,
+      summary: { requests: 0, decisions: [] },
+    };
+    const recorded = recordEgress({ open: () => session }, new Recording()).open({} as SessionOptions);
+    await recorded.accept({
+      head: { method: 'PUT', url: 'https://origin.test/', headers: {} },
+      body,
+      signal: new AbortController().signal,
+      respond: () => undefined,
+      write: async () => undefined,
+      end: () => undefined,
+      reset: () => undefined,
+    });
+    expect(given).toBe(1);
   });
 
   it('of more requests than a cassette has is none', async () => {

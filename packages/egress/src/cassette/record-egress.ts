@@ -61,14 +61,28 @@ class RecordedRequest implements CellRequest {
     this.body = this.#tee(request.body);
   }
 
-  async *#tee(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const chunk of body) {
-      this.#digester.update(chunk);
-      this.#askedBytes += chunk.byteLength;
-      if (!isShort(this.#askedBytes)) this.#asked = [];
-      else if (this.#recording.hold(chunk.byteLength)) this.#asked.push(Uint8Array.from(chunk));
-      yield chunk;
-    }
+  /** Iterator by iterator: what the broker gives up without having read of it is given up here too. */
+  #tee(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    return {
+      [Symbol.asyncIterator]: () => {
+        const source = body[Symbol.asyncIterator]();
+        return {
+          next: async () => {
+            const step = await source.next();
+            if (step.done !== true) this.#noteAsked(step.value);
+            return step;
+          },
+          return: async () => (await source.return?.()) ?? { done: true, value: undefined },
+        };
+      },
+    };
+  }
+
+  #noteAsked(chunk: Uint8Array): void {
+    this.#digester.update(chunk);
+    this.#askedBytes += chunk.byteLength;
+    if (!isShort(this.#askedBytes)) this.#asked = [];
+    else if (this.#recording.hold(chunk.byteLength)) this.#asked.push(Uint8Array.from(chunk));
   }
 
   respond(head: { status: number; headers: { [name: string]: string } }): void {
