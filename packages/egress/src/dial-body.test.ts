@@ -1,0 +1,237 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { makeCa, type TestCa } from '../test/ca.ts';
+import { ask, bytes, closeDialers, failure, openScope, read } from '../test/dialing.ts';
+import { closeOrigins, type Handler, openHttp1, openHttp2, openRaw } from '../test/origins.ts';
+import { fencedBody } from './dial-body.ts';
+import { dialFailure } from './dial-failure.ts';
+
+let ca: TestCa;
+let identity: ReturnType<TestCa['issue']>;
+beforeAll(() => {
+  ca = makeCa();
+  identity = ca.issue(['DNS:origin.test']);
+});
+afterEach(async () => {
+  closeDialers();
+  await closeOrigins();
+});
+
+const mebibyte = 1024 * 1024;
+const chunk = Buffer.alloc(64 * 1024, 'x');
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+/**
+ * How much the memory of this process grew, at most, while something was done. What was read and dropped is collected first:
+ * V8 alone lets tens of megabytes of it lie before it looks.
+ */
+async function growth(work: () => Promise<void>): Promise<number> {
+  collect();
+  const before = process.memoryUsage.rss();
+  let most = before;
+  const timer = setInterval(() => {
+    if (process.memoryUsage.rss() - before > 24 * mebibyte) collect();
+    most = Math.max(most, process.memoryUsage.rss());
+  }, 100);
+  await work().finally(() => clearInterval(timer));
+  return most - before;
+}
+
+const floods: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of floods.splice(0)) child.kill('SIGKILL');
+});
+
+async function openFlood(protocol: string): Promise<string> {
+  const script = resolve(import.meta.dirname, '../test/flood-origin.ts');
+  const child = spawn(process.execPath, [script, protocol, JSON.stringify(identity)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  floods.push(child);
+  const [said] = (await once(child.stdout, 'data')) as [Buffer];
+  return `https://origin.test:${said.toString().trim()}`;
+}
+
+describe.each(['h1', 'h2'] as const)('a large body over %s', (protocol) => {
+  const open = (handler: Handler) => (protocol === 'h1' ? openHttp1(handler, identity) : openHttp2(handler, identity));
+  const scope = () => openScope({ extraCa: [ca.cert] });
+
+  it('stops the origin while nobody reads it, and is not kept', async () => {
+    const url = await openFlood(protocol);
+    const asking = scope();
+    const written = async () => Number((await read((await asking.request(ask(`${url}/written`))).body)).toString());
+    expect(await written()).toBe(0);
+    let size = 0;
+    const grown = await growth(async () => {
+      const { body } = await asking.request(ask(`${url}/down`));
+      for await (const part of body) {
+        size += part.byteLength;
+        if (size > part.byteLength) continue;
+        await sleep(500);
+        const atRest = await written();
+        await sleep(300);
+        // What the kernel takes on both sides of loopback, and no more.
+        expect(await written()).toBe(atRest);
+        expect(atRest).toBeLessThan(24 * mebibyte);
+      }
+    });
+    expect(size).toBe(100 * mebibyte);
+    expect(grown).toBeLessThan(32 * mebibyte);
+  });
+
+  it('stops its source while the origin does not read it, and is not kept', async () => {
+    const url = await openFlood(protocol);
+    const asking = scope();
+    await read((await asking.request(ask(`${url}/written`))).body);
+    let pulled = 0;
+    async function* source(): AsyncGenerator<Uint8Array> {
+      for (; pulled < 100 * mebibyte; pulled += chunk.byteLength) yield chunk;
+    }
+    const grown = await growth(async () => {
+      const answering = asking.request(ask(`${url}/up`, { method: 'POST', body: source() }));
+      await sleep(500);
+      const atRest = pulled;
+      expect(atRest).toBeLessThan(24 * mebibyte);
+      await sleep(300);
+      expect(pulled).toBe(atRest);
+      expect((await read((await answering).body)).toString()).toBe(String(100 * mebibyte));
+    });
+    expect(grown).toBeLessThan(32 * mebibyte);
+  });
+
+  it('is stopped by the fence in its middle', async () => {
+    let received = 0;
+    const { port } = await open((request) => {
+      request.on('data', (part: Buffer) => {
+        received += part.byteLength;
+      });
+    });
+    let asked = 0;
+    const fence = (): void => {
+      if (++asked > 20) throw dialFailure('ATTEMPT_ENDED', 'it has ended.');
+    };
+    const body = bytes(Buffer.alloc(16 * 1024), 1000);
+    const request = scope().request(ask(`https://origin.test:${port}/`, { method: 'POST', body, fence }));
+    expect(await failure(request)).toMatchObject({ code: 'EGRESS_DENIED', reason: 'ATTEMPT_ENDED' });
+    await sleep(100);
+    expect(received).toBeLessThanOrEqual(20 * 16 * 1024);
+  });
+
+  it('stops when its scope ends: not a byte comes after', async () => {
+    let received = 0;
+    const { port } = await open((request) => {
+      request.on('data', (part: Buffer) => {
+        received += part.byteLength;
+      });
+    });
+    async function* source(): AsyncGenerator<Uint8Array> {
+      for (;;) {
+        yield Buffer.alloc(1000);
+        await sleep(5);
+      }
+    }
+    const ending = scope();
+    const request = ending.request(ask(`https://origin.test:${port}/`, { method: 'POST', body: source() }));
+    await expect.poll(() => received).toBeGreaterThan(5_000);
+    ending.destroy();
+    const outcome = failure(request);
+    await sleep(20);
+    const atEnd = received;
+    await sleep(200);
+    expect(received).toBe(atEnd);
+    expect(await outcome).toMatchObject({ code: 'EGRESS_DENIED', reason: 'ATTEMPT_ENDED' });
+    expect(await failure(ending.request(ask(`https://origin.test:${port}/`)))).toMatchObject({
+      reason: 'ATTEMPT_ENDED',
+    });
+  });
+
+  it('streams events as they come', async () => {
+    const { port } = await open((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      let nth = 0;
+      const timer = setInterval(() => {
+        response.write(`data: ${nth++}\n\n`);
+        if (nth === 3) clearInterval(timer);
+      }, 60);
+      response.on('close', () => clearInterval(timer));
+    });
+    const { body } = await scope().request(ask(`https://origin.test:${port}/`, { timeouts: { idle: 5_000 } }));
+    const events: string[] = [];
+    const times: number[] = [];
+    for await (const part of body) {
+      events.push(Buffer.from(part).toString());
+      times.push(performance.now());
+      if (events.length === 3) break;
+    }
+    expect(events).toEqual(['data: 0\n\n', 'data: 1\n\n', 'data: 2\n\n']);
+    expect((times[2] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(60);
+  });
+});
+
+it('drops what the kernel still holds when a scope ends: the origin finds a reset, not the rest', async () => {
+  let received = 0;
+  const outcome = Promise.withResolvers<string>();
+  const origin = await openRaw((socket) => {
+    socket.pause();
+    socket.on('error', (error: { code?: string }) => outcome.resolve(error.code ?? 'error'));
+    socket.on('end', () => outcome.resolve('end'));
+    setTimeout(() => {
+      socket.on('data', (part: Buffer) => {
+        received += part.byteLength;
+      });
+      socket.resume();
+    }, 400);
+  });
+  const scope = openScope();
+  let pulled = 0;
+  async function* source(): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      yield chunk;
+      pulled += chunk.byteLength;
+    }
+  }
+  const request = scope.request(ask(`http://origin.test:${origin.port}/`, { method: 'POST', body: source() }));
+  const failed = failure(request);
+  await sleep(200);
+  scope.destroy();
+  expect((await failed).reason).toBe('ATTEMPT_ENDED');
+  expect(await outcome.promise).toBe('ECONNRESET');
+  expect(received).toBeLessThan(pulled);
+});
+
+it('asks the fence for each piece, and pulls no more once the answer is over', async () => {
+  let asked = 0;
+  let isOver = false;
+  const pieces: number[] = [];
+  for await (const piece of fencedBody(
+    bytes(Buffer.alloc(40_000), 3),
+    () => asked++,
+    () => isOver,
+  )) {
+    pieces.push(piece.byteLength);
+    isOver = pieces.length === 4;
+  }
+  expect(pieces).toEqual([16_384, 16_384, 7_232, 16_384]);
+  expect(asked).toBe(4);
+});
+
+it('asks the fence before the head, after whatever was waited for', async () => {
+  const origin = await openHttp1((_request, response) => void response.end('ok'));
+  const scope = openScope();
+  const url = `http://origin.test:${origin.port}/`;
+  await read((await scope.request(ask(url))).body);
+  // Let through at the beginning, and closed by the time that a kept connection is ready to write.
+  let asked = 0;
+  const fence = (): void => {
+    if (++asked === 2) throw dialFailure('ATTEMPT_ENDED', 'it has ended.');
+  };
+  expect(await failure(scope.request(ask(url, { fence })))).toMatchObject({ reason: 'ATTEMPT_ENDED' });
+  expect(origin.seen).toHaveLength(1);
+});
