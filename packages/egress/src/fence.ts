@@ -22,7 +22,14 @@ export class AttemptFence {
     if (!this.isOpen) throw new GloveboxError('EGRESS_DENIED', endedOptions());
   };
 
-  /** A clock that tells no number closes it too. */
+  /** As `check`, for whoever may take no longer than is left. @returns milliseconds, more than 0. */
+  requireLeftMs(): number {
+    const leftMs = this.remainingMs;
+    if (!(leftMs > 0)) throw new GloveboxError('EGRESS_DENIED', endedOptions());
+    return leftMs;
+  }
+
+  /** A clock that tells no number closes it too. Each reading costs as much as the clock does. */
   get isOpen(): boolean {
     return !this.#ended && this.#bootMs() < this.#deadlineAtBootMs;
   }

@@ -124,7 +124,7 @@ export class Exchange {
     dial: (request: Omit<DialRequest, 'body' | 'retries' | 'method'>) => Promise<T>,
   ): Promise<T> {
     const { fence, timeouts } = this.#ports;
-    fence.check();
+    const leftMs = fence.requireLeftMs();
     this.#abort.signal.throwIfAborted();
     const dialled = dial({
       target,
@@ -132,7 +132,7 @@ export class Exchange {
       allowances,
       fence: fence.check,
       signal: this.#abort.signal,
-      timeouts: { ...timeouts, total: Math.min(timeouts.total, Math.ceil(fence.remainingMs)) },
+      timeouts: { ...timeouts, total: Math.min(timeouts.total, Math.ceil(leftMs)) },
     });
     // However long a dialer takes to give up, the attempt's end waits for no other side.
     return untilAborted(dialled, this.#abort.signal);

@@ -5,7 +5,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeCa, type TestCa } from '../test/ca.ts';
 import { closeDialers } from '../test/dialing.ts';
 import { closeOrigins, type Handler, openHttp1, openHttp2 } from '../test/origins.ts';
-import { type CellOptions, closeCells, openCell, readAnswer } from '../test/sessions.ts';
+import { type CellOptions, closeCells, openCell, readAnswer, until } from '../test/sessions.ts';
 
 let ca: TestCa;
 let identity: ReturnType<TestCa['issue']>;
@@ -24,6 +24,24 @@ async function opened(handler: Handler, options: Partial<CellOptions> = {}) {
   const origin = await openHttp1(handler, identity);
   const cell = openCell({ port: origin.port, extraCa: [ca.cert], ...options });
   return { origin, cell, url: (path: string) => `https://origin.test:${origin.port}${path}` };
+}
+
+/** What no channel would carry: a cell that opens more than its streams, or asks faster than it may. */
+function bareRequest(url: string) {
+  const request = {
+    head: { method: 'GET', url, headers: {} },
+    body: (async function* () {})(),
+    signal: new AbortController().signal,
+    /** Of the answer; 0 where there is none. */
+    status: 0,
+    respond({ status }: { status: number }): void {
+      request.status = status;
+    },
+    write: async () => undefined,
+    end: () => undefined,
+    reset: () => undefined,
+  };
+  return request;
 }
 
 describe('a request that is allowed', () => {
@@ -217,21 +235,10 @@ describe('a request that is denied', () => {
 
   it('is answered 10,000 times, then ends the attempt', async () => {
     const { cell } = await opened(hello, { grant: 'none' });
-    const refused = async (): Promise<unknown> => {
-      const stream = {
-        head: { method: 'GET', url: 'https://origin.test/', headers: {} },
-        body: (async function* () {})(),
-        signal: new AbortController().signal,
-        status: 0,
-        respond: ({ status }: { status: number }) => {
-          stream.status = status;
-        },
-        write: async () => undefined,
-        end: () => undefined,
-        reset: () => undefined,
-      };
-      await cell.session.accept(stream);
-      return stream.status;
+    const refused = async (): Promise<number> => {
+      const request = bareRequest('https://origin.test/');
+      await cell.session.accept(request);
+      return request.status;
     };
     for (let i = 0; i < 9_999; i++) await refused();
     expect([await refused(), cell.abuses]).toEqual([403, []]);
@@ -239,6 +246,18 @@ describe('a request that is denied', () => {
     expect(cell.abuses).toHaveLength(1);
     expect(cell.session.summary.requests).toBe(10_002);
   });
+});
+
+it('is over budget where 64 others are open', async () => {
+  const { origin, cell, url } = await opened(() => undefined);
+  const open = Array.from({ length: 64 }, () => bareRequest(url('/')));
+  for (const request of open) void cell.session.accept(request);
+  await until(() => origin.seen.length === 64);
+  const one = bareRequest(url('/'));
+  await cell.session.accept(one);
+  expect(one.status).toBe(403);
+  expect(cell.records.at(-1)).toMatchObject({ seq: 65, outcome: 'over-budget', reason: 'TOO_MANY_REQUESTS' });
+  expect(origin.seen).toHaveLength(64);
 });
 
 describe('a request that fails on the other side', () => {

@@ -65,9 +65,11 @@ class Session implements EgressSession {
       trail: new RedirectTrail((grant ?? nothing).maxRedirects),
       timeouts,
       scope: () => {
-        // A scope that is made after the end would be one that nobody destroys.
-        this.#fence.check();
-        this.#scope ??= dialer.scope('node', this.#policy);
+        if (this.#scope === undefined) {
+          // One that is made after the end would be destroyed by nobody.
+          this.#fence.check();
+          this.#scope = dialer.scope('node', this.#policy);
+        }
         return this.#scope;
       },
       keepDecided: (record) => this.#keepDecided(record),
