@@ -131,10 +131,24 @@ export const egressPolicyMutants: readonly Mutant[] = [
   },
   {
     file: source('path-match'),
-    find: '  return ways.map((way) => ({ way, segments: all[way] }));',
-    replace: '  return ways.slice(0, 1).map((way) => ({ way, segments: all[way] }));',
+    find: "if (path.includes('%')) return ways.map(read);",
+    replace: "if (path.includes('%')) return [read('raw')];",
     test: rules('paths /*'),
     why: 'a server that takes %2F for a separator would find another path than the one allowed',
+  },
+  {
+    file: source('path-match'),
+    find: "'once', 'once-merged', ",
+    replace: '',
+    test: rules('paths a server that decodes once, or twice, finds no more than the rule says'),
+    why: 'most servers decode once, and what they find then would be no matter of any rule',
+  },
+  {
+    file: source('target-path'),
+    find: '    if (round > 1 && separators(next) !== separators(text)) return true;\n',
+    replace: '',
+    test: path('a path that servers read in more than one way is refused: /a%25252Fb'),
+    why: 'a separator could come to light in a round that no rule is matched with',
   },
   {
     file: source('path-match-table'),

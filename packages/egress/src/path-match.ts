@@ -1,4 +1,4 @@
-import { decodeFully } from './target-path.ts';
+import { decodeFully, decodeOnce } from './target-path.ts';
 
 /** In place of a segment of a pattern: any one that is not empty. */
 export const oneSegment: unique symbol = Symbol('one segment');
@@ -13,8 +13,11 @@ export interface PatternReading {
   readonly open: boolean;
 }
 
-/** The ways in which servers read a path: escapes as they are or decoded, empty segments kept or merged. */
-const ways = ['raw', 'merged', 'decoded', 'decoded-merged'] as const;
+/**
+ * The ways in which servers read a path: escapes as they are, decoded once, or until there are none; empty segments kept or
+ * merged.
+ */
+export const ways = ['raw', 'merged', 'once', 'once-merged', 'decoded', 'decoded-merged'] as const;
 export type Way = (typeof ways)[number];
 
 /** Each way's reading of one path. A path that all read alike has the first alone. */
@@ -28,49 +31,43 @@ export type PathReadings = readonly { readonly way: Way; readonly segments: Segm
 export function readPattern(pattern: string, way: Way): PatternReading {
   const written = pattern.split('/').slice(1);
   const open = written.at(-1) === '**';
-  const isDecoded = way === 'decoded' || way === 'decoded-merged';
-  const tokens = (open ? written.slice(0, -1) : written).flatMap((part): Token[] => {
-    if (part === '*') return [oneSegment];
-    return isDecoded ? decodedSegments(part) : [normalised(part)];
-  });
-  return { tokens: way === 'merged' || way === 'decoded-merged' ? merged(tokens, open) : tokens, open };
+  const tokens = (open ? written.slice(0, -1) : written).flatMap((part): Token[] =>
+    part === '*' ? [oneSegment] : cut[way](part),
+  );
+  return { tokens: way.endsWith('merged') ? merged(tokens, open) : tokens, open };
 }
 
 export type PathPattern = Readonly<Record<Way, PatternReading>>;
 
 /** A pattern in every way of reading. */
 export function compilePath(pattern: string): PathPattern {
-  return {
-    raw: readPattern(pattern, 'raw'),
-    merged: readPattern(pattern, 'merged'),
-    decoded: readPattern(pattern, 'decoded'),
-    'decoded-merged': readPattern(pattern, 'decoded-merged'),
-  };
+  return Object.fromEntries(ways.map((way) => [way, readPattern(pattern, way)])) as PathPattern;
 }
 
 /** @param path of a target: begins with `/`, and is not ambiguous. */
 export function readPath(path: string): PathReadings {
-  const raw = normalised(path).split('/').slice(1);
-  const segments = { raw, merged: merged(raw, false) };
-  if (!path.includes('%')) {
-    return segments.merged.length === raw.length
-      ? [{ way: 'raw', segments: raw }]
-      : [
-          { way: 'raw', segments: raw },
-          { way: 'merged', segments: segments.merged },
-        ];
-  }
-  const decoded = decodedSegments(path).slice(1);
-  const all = { ...segments, decoded, 'decoded-merged': merged(decoded, false) };
-  return ways.map((way) => ({ way, segments: all[way] }));
+  const read = (way: Way): PathReadings[number] => {
+    const segments = cut[way](path).slice(1);
+    return { way, segments: way.endsWith('merged') ? merged(segments, false) : segments };
+  };
+  if (path.includes('%')) return ways.map(read);
+  return path.includes('//') ? [read('raw'), read('merged')] : [read('raw')];
 }
+
+/** Text between separators, as a way of reading has it. */
+const cut: Readonly<Record<Way, (text: string) => string[]>> = {
+  raw: (text) => normalised(text).split('/'),
+  merged: (text) => normalised(text).split('/'),
+  once: (text) => decodeOnce(text).split(/[/\\]/),
+  'once-merged': (text) => decodeOnce(text).split(/[/\\]/),
+  decoded: (text) => decodeFully(text).split(/[/\\]/),
+  'decoded-merged': (text) => decodeFully(text).split(/[/\\]/),
+};
 
 /** Without empty segments, but for one at the end: `/a/` is not `/a`. Where more may follow, there is no end. */
 function merged<T>(segments: readonly T[], open: boolean): T[] {
   return segments.filter((segment, index) => segment !== '' || (!open && index === segments.length - 1));
 }
-
-const decodedSegments = (text: string): string[] => decodeFully(text).split(/[/\\]/);
 
 /**
  * One form for all spellings of a path, or of a segment, that mean the same (RFC 3986, section 6.2.2). What may not stand in a path is

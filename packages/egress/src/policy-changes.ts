@@ -2,7 +2,7 @@ import type { EgressPolicy } from '@glovebox/contract';
 import { parseAddress } from './address.ts';
 import type { Cidr } from './api.ts';
 import { isCovered, parseCidr } from './cidr.ts';
-import { compilePath, type PathPattern } from './path-match.ts';
+import { compilePath, type PathPattern, ways } from './path-match.ts';
 
 type Allowance = EgressPolicy['allowances'][number];
 type Denial = EgressPolicy['denials'][number];
@@ -108,7 +108,7 @@ function coversRule({ rule, paths }: CompiledRule, other: MaximumRule, otherPath
 
 /** In every way in which a path is read. */
 const coversPath = (pattern: PathPattern, other: PathPattern): boolean =>
-  (['raw', 'merged', 'decoded', 'decoded-merged'] as const).every((way) => coversReading(pattern[way], other[way]));
+  ways.every((way) => coversReading(pattern[way], other[way]));
 
 function coversReading({ tokens, open }: PathPattern['raw'], other: PathPattern['raw']): boolean {
   if (other.open && !open) return false;

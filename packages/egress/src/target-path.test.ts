@@ -8,6 +8,13 @@ function reasonOf(url: string): string {
 }
 
 describe('a path that servers read in more than one way', () => {
+  it.each(['/a%2Fb', '/a%252Fb', '/a%5cb', '/a%255cb', '/a%2Fb%252Fc', '/a%25252e', '/100%2525'])(
+    'is read: %s',
+    (path) => {
+      expect(reasonOf(`https://example.com${path}`)).toBe('read as example.com');
+    },
+  );
+
   it.each([
     ...['/.', '/..', '/./', '/../', '/a/..', '/a/../b', '/a/./b', '/a/.', '//..', '/a//../b'],
     ...['/%2e', '/%2E%2e', '/.%2e/', '/%2e./a', '/a/%2e%2e/b', '/%252e%252e', '/%25252e%25252e/x', '/.%252e'],
@@ -41,7 +48,7 @@ describe('a path that servers read in more than one way', () => {
     ],
     ...['/%', '/%2', '/%zz', '/100%', '/%u002e', '/%%32e', '/a%2gb', '/%2e%'],
     ...['/%ef%bc%8e%ef%bc%8e/', '/．．/a', '/%E2%80%A5/a', '/..%ef%bc%8fa', '/..%EF%BC%BCa', '/%e2%80%a4%e2%80%a4/'],
-    `/${'%25'.repeat(1)}${'25'.repeat(12)}2e`,
+    ...['/a%25252Fb', '/a%25255cb', '/a%2525252Fb', `/%25${'25'.repeat(12)}2e`],
   ])('is refused: %s', (path) => {
     expect(reasonOf(`https://example.com${path}`)).toMatch(/^(PATH_AMBIGUOUS)$/);
     expect(reasonOf(`https://example.com/a${path}?b=c`)).toMatch(/^(PATH_AMBIGUOUS)$/);

@@ -5,7 +5,8 @@ const maxRounds = 8;
  * Whether servers could read a path in ways of which one leaves it: some decode twice, some take `\` for `/`, some drop
  * `;params` or blanks at the end of a segment, some fold full-width characters. Whatever any of these reads as `.` or `..`,
  * or as a control character, makes a path ambiguous, and so does an escape that is none or is not UTF-8 (`%c0%ae` is a dot
- * to a lax decoder).
+ * to a lax decoder). A separator that only the third round brings to light is refused too: rules are matched with what is
+ * there before, after one round, and in the end.
  *
  * @param path as it was written, before a URL parser took dot segments out of it.
  */
@@ -17,6 +18,7 @@ export function isAmbiguousPath(path: string): boolean {
     const next = decodeEscapes(text);
     if (next === undefined) return true;
     if (next === text) return false;
+    if (round > 1 && separators(next) !== separators(text)) return true;
     text = next;
   }
   return true;
@@ -35,6 +37,13 @@ export function decodeFully(path: string): string {
   }
   return text;
 }
+
+/** One round of decoding, or the text itself where an escape is not UTF-8. */
+export function decodeOnce(text: string): string {
+  return decodeEscapes(text) ?? text;
+}
+
+const separators = (text: string): number => text.split(/[/\\]/).length;
 
 function hasDotSegment(text: string): boolean {
   // Only what is not ASCII folds to something else.

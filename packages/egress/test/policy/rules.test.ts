@@ -98,6 +98,9 @@ describe('scheme, port and method (E09)', () => {
     ['HEAD', 'http://plain.example.com/b', 'PATH_NOT_DECLARED'],
     ['get', 'https://api.example.com/', 'METHOD_NOT_DECLARED'],
     ['GET ', 'https://api.example.com/', 'METHOD_NOT_DECLARED'],
+    ['GET\r\nx: y', 'https://api.example.com/', 'METHOD_NOT_DECLARED'],
+    ['', 'https://api.example.com/', 'METHOD_NOT_DECLARED'],
+    ['__proto__', 'https://api.example.com/', 'METHOD_NOT_DECLARED'],
     ['HEAD', 'https://api.example.com/', 'METHOD_NOT_DECLARED'],
     ['CONNECT', 'https://api.example.com/', 'METHOD_NOT_DECLARED'],
     ['TRACE', 'https://api.example.com/', 'METHOD_NOT_DECLARED'],
@@ -193,6 +196,15 @@ describe('paths', () => {
     expect(outcomeOf(policyFor(raw, decoded), 'GET', 'https://api.example.com/p/a%2Fb/x')).toBe('PATH_NOT_DECLARED');
     const both = rule({ paths: ['/p/*/x', '/p/*/*/x'] });
     expect(outcomeOf(policyFor(both), 'GET', 'https://api.example.com/p/a%2Fb/x')).toBe('allowed');
+  });
+
+  it('a server that decodes once, or twice, finds no more than the rule says', () => {
+    const policy = policyFor(rule({ paths: ['/p/*', '/p/*/*/*'] }));
+    expect(outcomeOf(policy, 'GET', 'https://api.example.com/p/a%2Fb%2Fc')).toBe('allowed');
+    expect(outcomeOf(policy, 'GET', 'https://api.example.com/p/a%252Fb%252Fc')).toBe('allowed');
+    expect(outcomeOf(policy, 'GET', 'https://api.example.com/p/a%2Fb%252Fc')).toBe('PATH_NOT_DECLARED');
+    expect(outcomeOf(policy, 'GET', 'https://api.example.com/p/a%5Cb%255Cc')).toBe('PATH_NOT_DECLARED');
+    expect(outcomeOf(policy, 'GET', 'https://api.example.com/p/a%252Fb%25252Fc')).toBe('PATH_AMBIGUOUS');
   });
 
   it('a rule is recorded by its place, the first where several match', () => {
