@@ -117,6 +117,7 @@ describe('what a node asks of the outside', () => {
     const { egress } = (await receiptOf(result)).observed;
     const tally = { scheme: 'https', method: 'GET', count: 1 };
     expect(egress.requests).toBe(2);
+    expect(result.egressDecisions).toEqual(egress.decisions);
     expect(egress.decisions).toEqual([
       { ...tally, host: 'origin.test', port: origin.port, outcome: 'done', rule: 'http.rules[0]', reason: null },
       { ...tally, host: 'private.test', port: 443, outcome: 'denied', rule: null, reason: 'HOST_NOT_DECLARED' },

@@ -4,6 +4,7 @@ import {
   type AttemptState,
   type Digest,
   defaultEgressPolicy,
+  type EgressTally,
   type ErrorData,
   type FileRecord,
   GloveboxError,
@@ -75,6 +76,8 @@ export interface RunResult {
   files: FileRecord[];
   limits: RunLimits;
   egressRequests: number;
+  /** What came of them, as the receipt tells it. */
+  egressDecisions: EgressTally[];
 }
 
 /**
@@ -235,5 +238,6 @@ function resultOf(run: RunRecord, attempt: Attempt, end: AttemptEnd, report: Att
     files: end.files,
     limits: run.limits,
     egressRequests: report.egressRequests,
+    egressDecisions: [...report.egressDecisions],
   };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { egressTallySchema } from '../egress.ts';
 import { idPatterns } from '../ids.ts';
 import { attemptStates, fileRecordSchema, logRecordSchema, peaksSchema, phasesMsSchema } from '../run.ts';
 import { digest, jsonValue } from './route.ts';
@@ -125,5 +126,7 @@ export const runResultSchema = z.strictObject({
   files: z.array(fileRecordSchema),
   limits: runLimitsSchema,
   egressRequests: z.int().min(0),
+  /** What came of them: the same of the same kind of request counted, the commonest first, at most 200. */
+  egressDecisions: z.array(egressTallySchema),
 });
 export type RunOutcome = z.infer<typeof runResultSchema>;
