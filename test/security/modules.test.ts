@@ -284,7 +284,7 @@ describe('native and binary code in a package', () => {
     expect(output).toEqual({
       'it runs': { got: 42 },
       'it gets no system interface': 'ERR_ACCESS_DENIED',
-      'it is not compiled from the web': 'NOT_AVAILABLE_YET',
+      'it is not compiled from the web': 'TypeError',
     });
   });
 });
