@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { cassetteFetch } from './cassette-fetch.ts';
 import { defineNode, NodeError } from './index.ts';
@@ -106,6 +109,27 @@ describe('fetch from a cassette', () => {
     expect((await fetch('https://a.test/', { retry: 2 })).status).toBe(200);
     expect(() => cassetteFetch([], [])).toThrow(TypeError);
     expect(() => cassetteFetch({ schema: 'glovebox.cassette/1', entries: [{}] }, [])).toThrow('http/entries/0/request');
+  });
+
+  it('is the global one too while a node runs with a cassette, and for that node alone', async () => {
+    const server = createServer((_request, response) => response.end('live')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}/`;
+    const http = { schema: 'glovebox.cassette/1', entries: [get(url, { status: 200, body: { text: 'recorded' } })] };
+    const node = defineNode<unknown, unknown, string>(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return (await fetch(url)).text();
+    });
+    try {
+      const [played, live, outside] = await Promise.all([runNode(node, { http }), runNode(node), fetch(url)]);
+      expect([played, live]).toMatchObject([{ output: 'recorded' }, { output: 'live' }]);
+      expect(await outside.text()).toBe('live');
+      expect(played.requests).toEqual([{ method: 'GET', url, status: 200 }]);
+      expect(live.requests).toEqual([]);
+    } finally {
+      server.close();
+    }
   });
 
   it('is what a node has in a test, and without a cassette it reaches nothing', async () => {

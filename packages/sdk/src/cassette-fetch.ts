@@ -62,7 +62,7 @@ function answer(player: CassettePlayer, hop: Hop, requests: TestRequest[], redir
   const taken = player.take({ method: hop.method, url, body: digester.end()?.digest });
   if (taken.kind === 'miss') {
     requests.push({ method: hop.method, url, status: undefined });
-    throw new NodeError('CASSETTE_MISS', missText(taken.miss), {
+    throw new NodeError('CASSETTE_MISS', `ctx.fetch: ${missText(taken.miss)}`, {
       details: { reason: 'CASSETTE_MISS', ...taken.miss },
     });
   }

@@ -38,7 +38,8 @@ export interface TestOptions<Input, Config> {
   files?: 'none' | { maxBytes?: number; maxCount?: number };
   /**
    * A cassette, as JSON.parse gives it: `ctx.fetch` is answered from it, and from nowhere else, by the rules of a fixture.
-   * Nothing of node.json is applied. Where it is left out, every request is a miss.
+   * Nothing of node.json is applied. Where it is left out, every request is a miss. `runNode` answers the global `fetch` of the
+   * node from it too.
    */
   http?: object;
   /** As `resources.output`, in bytes. 256 KiB where it is left out. */

@@ -16,6 +16,7 @@ import {
   wrongChunk,
 } from './arguments.ts';
 import { cassetteFetch } from './cassette-fetch.ts';
+import { withGlobalFetch } from './cassette-global.ts';
 import { freezeJson } from './freeze-json.ts';
 import { encodeJson } from './json-output.ts';
 import { encodeForLog } from './log-fields.ts';
@@ -86,7 +87,7 @@ export const runNode: typeof PublicRunNode = async (node, options = {}) => {
   const trace = { logs, files, progress, requests };
   let output: unknown;
   try {
-    output = await node(ctx);
+    output = await (options.http === undefined ? node(ctx) : withGlobalFetch(ctx.fetch, () => node(ctx)));
   } catch (thrown) {
     return { ok: false, error: describe(thrown), thrown, ...trace };
   }

@@ -14,6 +14,7 @@ const runtimeModules = [
   'arguments',
   'cassette-fetch',
   'cassette-format',
+  'cassette-global',
   'cassette-match',
   'cassette-player',
   'freeze-json',
