@@ -8,7 +8,7 @@ export interface ShownEgressPolicy extends EgressPolicyRevision {
   readonly digest: string;
 }
 
-/** @throws GloveboxError `EGRESS_POLICY_INVALID` when what is kept is none: no run of the project begins then. */
+/** @throws GloveboxError `EGRESS_POLICY_INVALID` when what is kept is none: no node of the project that declares http runs then. */
 export async function showEgressPolicy(
   { egressPolicies }: Pick<Engine, 'egressPolicies'>,
   project: string,
