@@ -31,9 +31,9 @@ const commentedConfig = `# Glovebox configuration. Every line here is optional; 
 # the latest fix of a hole just as long, and not every registry tells since when it has a version.
 # packages: { minimumAge: 7d }
 
-# How nodes and the package registry are reached from here: an HTTP proxy, files of certificates in PEM that count beside those
-# of Node.js, and addresses of hosts that are then not looked up. What nodes may reach is no matter of this file: it is what
-# their manifests declare, within the egress policy of their project (glovebox policy show).
+# How requests of nodes leave from here: an HTTP proxy, files of certificates in PEM that count beside those of Node.js, and
+# addresses of hosts that are then not looked up. What nodes may reach is no matter of this file: it is what their manifests
+# declare, within the egress policy of their project (glovebox policy show).
 # egress:
 #   proxy: http://proxy.example.com:3128
 #   extraCa: [/etc/ssl/company.pem]
