@@ -178,6 +178,13 @@ describe('an answer that is the host’s own', () => {
     expect(await failure(body)).toMatchObject({ code, retryable });
   });
 
+  it('is what a reader of an answer by node:http is told when it breaks off', async () => {
+    const { output } = await run(`
+      const broken = (use) => new Promise((r) => { const q = https.get('https://api.test/broken/RESPONSE_TOO_LARGE', (res) => use(res).catch((e) => r(e.code))); q.on('error', () => {}) });
+      return [await broken(async (res) => { for await (const _ of res); }), await broken(async (res) => { await new Promise((_, j) => { res.on('error', j); res.resume() }) }), await new Promise((r) => https.get('https://api.test/broken/x', (res) => res.resume()).on('error', (e) => r(e.code)))]`);
+    expect(output).toEqual(['EGRESS_BUDGET', 'EGRESS_BUDGET', 'EGRESS_FAILED']);
+  });
+
   it('leaves an error of the author its own code', async () => {
     const body = `try { await fetch('https://api.test/denied') } catch (cause) { throw Object.assign(new Error('mine', { cause }), { [Symbol.for('glovebox.NodeError')]: true, code: 'MINE' }) }`;
     expect(await failure(body)).toMatchObject({ code: 'MINE' });

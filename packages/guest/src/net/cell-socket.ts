@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { nextTick } from '../harness/primordials.ts';
 import { Conversation, type PhraseOf } from './conversation.ts';
@@ -88,7 +89,7 @@ export function makeSocketKit(net: Net, exchanges: Exchanges, phraseOf: PhraseOf
         touch(socket);
         return !socket.destroyed && socket.push(bytes);
       },
-      fail: (error) => socket.destroy(error),
+      fail: (error) => breakOff(socket, error),
     });
     setConnecting(socket, true);
     nextTick(() => {
@@ -129,6 +130,14 @@ function receive(socket: Reached, bytes: Buffer, done: Done): void {
 }
 
 const setConnecting = (socket: Socket, connecting: boolean): unknown => Object.assign(socket, { connecting });
+
+/** An answer that `node:http` has begun to give would else end as `aborted`, and why is lost to whoever reads it. */
+function breakOff(socket: Socket, error: Error): void {
+  const { _httpMessage: request } = socket as unknown as { _httpMessage?: { res?: IncomingMessage } };
+  const answer = request?.res;
+  if (answer && !answer.complete && answer.listenerCount('error') > 0) answer.destroy(error);
+  socket.destroy(error);
+}
 
 /** Puts off the socket's own timeout, as traffic does. */
 const touch = (socket: Socket): void => (socket as unknown as { _unrefTimer(): void })._unrefTimer();
