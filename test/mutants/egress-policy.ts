@@ -299,4 +299,34 @@ export const egressPolicyMutants: readonly Mutant[] = [
     ),
     why: 'an origin could speak in our name',
   },
+  {
+    file: 'packages/validate/src/package/http-rules.ts',
+    find: "if (!host.startsWith('*.') || !isSharedSuffix(host.slice(2))) return [];",
+    replace: "if (!host.startsWith('*.') || host.length > 2) return [];",
+    test: {
+      file: 'packages/validate/src/package/manifest.test.ts',
+      name: 'rules of http refuses *.co.uk as a host, below which anybody can have a name',
+    },
+    why: 'a node could send what it holds to a host that its author has just registered',
+  },
+  {
+    file: 'packages/validate/src/package/http-rules.ts',
+    find: "if (!websocket || (methods.length === 1 && methods[0] === 'GET')) return [];",
+    replace: 'if (!websocket || methods.length > 0) return [];',
+    test: {
+      file: 'packages/validate/src/package/manifest.test.ts',
+      name: 'rules of http takes a WebSocket with GET alone, over https and http',
+    },
+    why: 'an approver would take a rule for less than it is',
+  },
+  {
+    file: 'packages/artifact/src/permissions.ts',
+    find: "if (websocket && method === 'GET') span(",
+    replace: "if (websocket && method === 'HEAD') span(",
+    test: {
+      file: 'packages/artifact/src/permissions.test.ts',
+      name: 'the permissions digest of WebSockets changes with one that is allowed, and not with one that is not',
+    },
+    why: 'an approval of plain requests would hold for WebSockets too',
+  },
 ];
