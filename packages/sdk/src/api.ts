@@ -43,7 +43,7 @@ export interface NodeContext<Input = Json, Config = Json> {
    * The fetch of Node.js, with two options more. Global `fetch`, `node:https` and npm packages that are made from them go the same
    * way; only what `capabilities.http` of node.json declares goes through, each redirect by itself.
    *
-   * Compressed answers arrive decoded. Certificates are checked outside: what a library says of them is not asked for.
+   * At most 32 requests are open at once; the others wait for their turn. Compressed answers arrive decoded. Certificates are checked outside: what a library says of them is not asked for.
    *
    * @throws NodeError `EGRESS_DENIED` (nothing was sent), `EGRESS_BUDGET`, `EGRESS_FAILED`, `EGRESS_TIMED_OUT`: its `details` have
    * `reason`, `hint` and, where node.json could allow it, `patch`. Other ways of asking find that error as the `cause` of theirs;
