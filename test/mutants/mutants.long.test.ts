@@ -6,6 +6,7 @@ import { channelMutants } from './channel.ts';
 import { copyRepository, type RepositoryCopy } from './copy.ts';
 import { egressAdminMutants } from './egress-admin.ts';
 import { egressCassetteMutants } from './egress-cassette.ts';
+import { egressDialerMutants } from './egress-dialer.ts';
 import { egressPolicyMutants } from './egress-policy.ts';
 import { egressSessionMutants } from './egress-session.ts';
 import type { Mutant } from './mutant.ts';
@@ -19,6 +20,7 @@ const mutants: readonly Mutant[] = [
   ...channelMutants,
   ...egressAdminMutants,
   ...egressCassetteMutants,
+  ...egressDialerMutants,
   ...egressPolicyMutants,
   ...egressSessionMutants,
   ...packageMutants,

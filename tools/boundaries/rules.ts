@@ -77,7 +77,6 @@ export const builtinRules: readonly BuiltinRule[] = [
     allowed: [
       'packages/egress/',
       'packages/guest/',
-      'adapters/registry-npm/',
       'adapters/cell-docker/',
       // Puts a recording in the place of fetch, in authors' tests.
       'packages/sdk/src/cassette-global.ts',

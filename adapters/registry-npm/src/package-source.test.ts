@@ -1,15 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import {
-  createServer as createHttpServer,
-  request as httpRequest,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -605,18 +599,23 @@ describe('the way there', () => {
   it('goes through the configured proxy', async () => {
     const target = await registry(sound);
     const proxied: string[] = [];
-    const proxy = createHttpServer((request, response) => {
+    const proxy = createHttpServer().on('connect', (request, socket) => {
       proxied.push(request.url ?? '');
-      httpRequest(request.url ?? '', (answer) =>
-        answer.pipe(response.writeHead(answer.statusCode ?? 502, answer.headers)),
-      ).end();
+      const [host, port] = (request.url ?? '').split(':');
+      const upstream = connect(Number(port), host ?? '', () => {
+        socket.write('HTTP/1.1 200 Yes\r\n\r\n');
+        socket.pipe(upstream).pipe(socket);
+      });
+      // A tunnel is no connection of the server any more: it ends with the other one.
+      upstream.on('error', () => socket.destroy()).on('close', () => socket.destroy());
     });
     servers.push(proxy);
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
     const { port } = proxy.address() as AddressInfo;
     const env = { HOME: home, npm_config_registry: target.url, npm_config_proxy: `http://127.0.0.1:${port}` };
     expect((await sourceOf(target.url, { env }).tarball(wanted)).byteLength).toBe(tarball.byteLength);
-    expect(proxied).toHaveLength(2);
+    expect(new Set(proxied)).toEqual(new Set([new URL(target.url).host]));
+    expect(target.paths()).toHaveLength(2);
   });
 
   it('needs a certificate of a known authority: that of the option, of the environment, or of npm', async () => {

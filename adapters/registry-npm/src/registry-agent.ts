@@ -1,33 +1,42 @@
-import { type Agent, type AgentOptions, type ClientRequest, Agent as HttpAgent, type IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
-import { getCACertificates } from 'node:tls';
+import type { Agent, ClientRequest, IncomingMessage } from 'node:http';
 import type { NpmConfig } from './npm-config.ts';
+import { proxyFor } from './registry-proxy.ts';
 
 /**
- * @returns the socket pool for a protocol: Node.js's own, with the certificate authorities and the proxy of npm's
- *   configuration. It breaks off any response that is longer on the wire than `maxBytes`.
+ * @returns the socket pool for a URL, once it is there: the dialer's, with the certificate authorities and the proxy of npm's configuration.
+ *   It breaks off any response that is longer on the wire than `maxBytes`.
  *
  * The limit is here because npm-registry-fetch reads and unpacks the body of an error answer, however long, before it
  * says a word. So bodies of all answers but 200 are left packed.
  */
-export function agentOpener({ authorities, proxy }: NpmConfig, maxBytes: number): (protocol: string) => Agent {
-  const agents = new Map<string, Agent>();
-  return (protocol) => {
-    const opened = agents.get(protocol);
-    if (opened !== undefined) return opened;
-    const options: AgentOptions = { keepAlive: true, ...proxyOption(proxy), ...authorityOption(authorities) };
-    const agent = bounded(protocol === 'https:' ? new HttpsAgent(options) : new HttpAgent(options), maxBytes);
-    agents.set(protocol, agent);
-    return agent;
+export function agentOpener({ authorities, proxy }: NpmConfig, maxBytes: number): (url: URL) => Promise<Agent> {
+  const opened = new Map<string | undefined, Promise<Agents>>();
+  return async (url) => {
+    const through = proxyFor(url, proxy);
+    const opening = opened.get(through) ?? openAgents(authorities, through, maxBytes);
+    opened.set(through, opening);
+    const { http, https } = await opening;
+    return url.protocol === 'https:' ? https : http;
   };
 }
 
-const proxyOption = (proxy: NpmConfig['proxy']): object => (Object.keys(proxy).length === 0 ? {} : { proxyEnv: proxy });
+interface Agents {
+  http: Agent;
+  https: Agent;
+}
 
-/** Only where something is configured: reading certificates costs more than a request. */
-function authorityOption({ instead, besides }: NpmConfig['authorities']): object {
-  if (instead.length === 0 && besides.length === 0) return {};
-  return { ca: [...(instead.length > 0 ? instead : getCACertificates('default')), ...besides] };
+async function openAgents(
+  { instead, besides }: NpmConfig['authorities'],
+  proxy: string | undefined,
+  maxBytes: number,
+): Promise<Agents> {
+  // With the first fetch: most runs have everything in the cache.
+  const { createDialer, systemResolver } = await import('@glovebox/egress');
+  const dialer = createDialer({ resolver: systemResolver(), roots: instead, extraCa: besides, proxy });
+  // Whoever runs this machine has named the registry, and it may well be inside his network. Nobody else can lead there:
+  // a redirect to another origin is not followed.
+  const { http, https } = dialer.agents('registry', { judgeAddress: () => ({ kind: 'allowed' }) });
+  return { http: bounded(http, maxBytes), https: bounded(https, maxBytes) };
 }
 
 /** What every agent has and `@types/node` leaves out; libraries that make agents build on it. */

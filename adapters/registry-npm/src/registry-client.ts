@@ -59,9 +59,9 @@ export function createRegistryClient(config: NpmConfig, limits: RegistryLimits):
     const idle = new AbortController();
     const timer = setTimeout(() => idle.abort(), limits.idleMs);
     try {
-      const { default: fetch } = await import('npm-registry-fetch');
-      const agent = openAgent(target.registry.protocol);
-      const response = await fetch(target.url, {
+      const { default: fetchFrom } = await import('npm-registry-fetch');
+      const agent = await openAgent(target.registry);
+      const response = await fetchFrom(target.url, {
         ...config.credentials,
         agent: (url) => {
           // Redirects come through here too. To another origin they could carry credentials away (a change of port or
@@ -125,13 +125,16 @@ function outcomeOf(thrown: unknown, target: Target, limits: RegistryLimits): Out
     if (error instanceof GloveboxError) return { kind: 'refused', error };
     if (error instanceof ResponseTooLong) return { kind: 'refused', error: tooLong(target, limits.responseBytes) };
   }
-  const { statusCode, headers, code, type } = thrown as {
+  const { statusCode, headers, code, type, details } = thrown as {
     statusCode?: number;
     headers?: Record<string, string[]>;
     code?: string;
     type?: string;
+    details?: { code?: string; reason?: string };
   };
-  if (statusCode === undefined) return { kind: 'failed', reason: code ?? type ?? 'the connection broke off' };
+  // The library puts what the dialer's error has into one of its own.
+  const named = details?.code ?? details?.reason ?? code ?? type;
+  if (statusCode === undefined) return { kind: 'failed', reason: named ?? 'the connection broke off' };
   if (statusCode === 404 || statusCode === 410) return { kind: 'absent' };
   const reason = `it answered ${statusCode}`;
   if (statusCode === 408 || statusCode === 429 || statusCode >= 500) {

@@ -177,6 +177,8 @@ export interface DialerSettings {
   readonly resolver: Resolver;
   /** Certificates in PEM that count beside those of Node.js. */
   readonly extraCa: readonly string[];
+  /** In PEM, in place of those of Node.js; absent or empty: those. */
+  readonly roots?: readonly string[];
   /** URL of an HTTP proxy (`http://` or `https://`); credentials in it are used and never told. */
   readonly proxy: string | undefined;
 }

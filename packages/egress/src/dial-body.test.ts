@@ -50,7 +50,7 @@ afterEach(() => {
 });
 
 async function openFlood(protocol: string): Promise<string> {
-  const script = resolve(import.meta.dirname, '../test/flood-origin.ts');
+  const script = resolve(import.meta.dirname, '../test/children/flood-origin.ts');
   const child = spawn(process.execPath, [script, protocol, JSON.stringify(identity)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -66,10 +66,9 @@ export function toDialFailure(thrown: unknown, origin: string, stage: Stage): Gl
   // undici's parser has no code for most of what it refuses.
   const name = typeof code === 'string' ? code : kind === 'HTTPParserError' ? 'HPE_REFUSED' : undefined;
   const reason = reasonFor(name, typeof http2ErrorCode === 'number' ? http2ErrorCode : undefined, stage);
-  return dialFailure(
-    reason,
-    `${origin}: ${sentences[reason] ?? 'it failed'}${name === undefined ? '' : ` (${name})`}.`,
-  );
+  const sentence = `${origin}: ${sentences[reason] ?? 'it failed'}`;
+  if (name === undefined) return dialFailure(reason, `${sentence}.`);
+  return dialFailure(reason, `${sentence} (${name}).`, { code: name });
 }
 
 function reasonFor(code: string | undefined, http2Code: number | undefined, stage: Stage): EgressReason {

@@ -33,11 +33,15 @@ export interface DialTls {
   ): Promise<TLSSocket>;
 }
 
-/** @param extraCa in PEM, beside those of Node.js. Reading all of them takes tens of milliseconds: once, at the first use. */
-export function openDialTls(extraCa: readonly string[]): DialTls {
+/**
+ * @param extraCa in PEM, beside the others. Reading all of them takes tens of milliseconds: once, at the first use.
+ * @param roots in PEM, in place of those of Node.js where there are any.
+ */
+export function openDialTls(extraCa: readonly string[], roots: readonly string[] = []): DialTls {
   let shared: SecureContext | undefined;
   const contextOf = (identity: TlsIdentity | undefined): SecureContext => {
-    const ca = extraCa.length === 0 ? {} : { ca: [...getCACertificates('default'), ...extraCa] };
+    const isOwn = extraCa.length > 0 || roots.length > 0;
+    const ca = isOwn ? { ca: [...(roots.length > 0 ? roots : getCACertificates('default')), ...extraCa] } : {};
     const make = (): SecureContext => createSecureContext({ ...ca, ...identity, minVersion: 'TLSv1.2' });
     if (identity !== undefined) return make();
     shared ??= make();
@@ -82,8 +86,7 @@ function tlsFailure(error: unknown, host: string): Error {
   const { code } = error as { code?: unknown };
   if (code === 'ECONNRESET' || code === 'EPIPE')
     return dialFailure('CONNECTION_LOST', `${host}: the connection was lost before TLS was agreed on.`);
-  return dialFailure(
-    'TLS_FAILED',
-    `${host}: TLS cannot be agreed on, or the certificate is not one for it (${typeof code === 'string' ? code : 'unknown'}).`,
-  );
+  const name = typeof code === 'string' ? code : 'unknown';
+  const text = `${host}: TLS cannot be agreed on, or the certificate is not one for it (${name}).`;
+  return dialFailure('TLS_FAILED', text, { code: name });
 }

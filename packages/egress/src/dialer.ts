@@ -15,7 +15,7 @@ import type { ConnectMeans } from './vetted-connect.ts';
 export function createDialer(settings: DialerSettings): Dialer {
   const means: ConnectMeans = {
     resolver: settings.resolver,
-    tls: openDialTls(settings.extraCa),
+    tls: openDialTls(settings.extraCa, settings.roots),
     proxy: settings.proxy === undefined ? undefined : openProxy(settings.proxy),
   };
   const opened = new Set<{ destroy(): void }>();

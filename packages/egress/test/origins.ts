@@ -1,12 +1,10 @@
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import { createSecureServer } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import type { Identity } from './ca.ts';
 
-export type OriginRequest = IncomingMessage | Http2ServerRequest;
-export type OriginResponse = ServerResponse & Http2ServerResponse;
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** A server on loopback that counts what reaches it. */

@@ -12,7 +12,7 @@ const total = 100 * 1024 * 1024;
 const chunk = Buffer.alloc(64 * 1024, 'x');
 let written = 0;
 
-const handle: import('./origins.ts').Handler = (request, response) => {
+const handle: import('../origins.ts').Handler = (request, response) => {
   if (request.url === '/down') {
     const write = (): void => {
       while (written < total) {

@@ -1,0 +1,140 @@
+import type { Mutant } from './mutant.ts';
+
+const inTests =
+  (file: string) =>
+  (name: string): Mutant['test'] => ({ file: `packages/egress/src/${file}.test.ts`, name });
+const connecting = inTests('vetted-connect');
+const asking = inTests('dial-scope');
+const hostile = inTests('dial-hostile');
+const bodies = inTests('dial-body');
+const decoding = inTests('decode-body');
+const tunnels = inTests('proxy');
+const upgrades = inTests('upgrade');
+const retrying = inTests('dial-retry');
+
+/** From a name to the last byte of an answer: what is connected to, by whom, for how long, and how much of it is taken in. */
+export const egressDialerMutants: readonly Mutant[] = [
+  {
+    file: 'packages/egress/src/vet-addresses.ts',
+    find: '  for (const address of addresses) {',
+    replace: '  for (const address of addresses.slice(0, 1)) {',
+    test: connecting('a name is refused when it leads to a public address and then a private one'),
+    why: 'a name with a public address first would lead on to a private one',
+  },
+  {
+    file: 'packages/egress/src/dial-scope.ts',
+    find: 'allowances.map(({ id }) => id).sort()]',
+    replace: ']',
+    test: connecting('a name is judged with the allowances of its request'),
+    why: 'a connection that an allowance let through would carry requests without it',
+  },
+  {
+    file: 'packages/egress/src/dial-tls.ts',
+    find: 'rejectUnauthorized: true',
+    replace: 'rejectUnauthorized: false',
+    test: connecting('TLS is refused with a certificate that it made itself'),
+    why: 'anybody on the way could read and change what a node sends',
+  },
+  {
+    file: 'packages/egress/src/dial-tls.ts',
+    find: 'checkServerIdentity(host, certificate)',
+    replace: 'undefined',
+    test: connecting('TLS is refused with a certificate for another name'),
+    why: 'whoever has a certificate for any name could stand for all of them',
+  },
+  {
+    file: 'packages/egress/src/dial-request-headers.ts',
+    find: "  'host',\n",
+    replace: '',
+    test: asking('leads by its target alone to host and name, whatever the headers say'),
+    why: 'a node could ask a front end for a site that no rule allows',
+  },
+  {
+    file: 'packages/egress/src/dial-exchange.ts',
+    find: '          fence();\n',
+    replace: '',
+    test: bodies('asks the fence before the head, after whatever was waited for'),
+    why: 'a request that waited for its connection would leave after its attempt has ended',
+  },
+  {
+    file: 'packages/egress/src/dial-body.ts',
+    find: '      fence();\n',
+    replace: '',
+    test: bodies('a large body over h1 is stopped by the fence in its middle'),
+    why: 'the rest of a body would leave after its attempt has ended',
+  },
+  {
+    file: 'packages/egress/src/dial-sockets.ts',
+    find: '  else socket.resetAndDestroy();',
+    replace: '',
+    test: bodies('drops what the kernel still holds when a scope ends: the origin finds a reset, not the rest'),
+    why: 'what lies in the kernel would be sent after its attempt has ended',
+  },
+  {
+    file: 'packages/egress/src/dial-sockets.ts',
+    find: '      if (ended) {',
+    replace: '      if (!ended && ended) {',
+    test: inTests('dial-sockets')('takes no socket any more once all were killed: it is killed too'),
+    why: 'a look-up that takes long would end in a connection of an attempt that has ended',
+  },
+  {
+    file: 'packages/egress/src/dial-body.ts',
+    find: '      this.#flow.pause();',
+    replace: '',
+    test: bodies('a large body over h1 stops the origin while nobody reads it, and is not kept'),
+    why: 'an origin could fill the memory of the host while a node does not read',
+  },
+  {
+    file: 'packages/egress/src/dial-exchange.ts',
+    find: '++interimAnswers > maxInterimAnswers',
+    replace: '++interimAnswers < 0',
+    test: hostile(
+      'an origin that does not speak HTTP as it should may send a few heads before the answer, but not without end',
+    ),
+    why: 'an origin could keep the host busy with heads that are no answer',
+  },
+  {
+    file: 'packages/egress/src/timeouts.ts',
+    find: "setTimeout(() => expire('total', timeouts.total), timeouts.total)",
+    replace: 'setTimeout(() => {}, 0)',
+    test: hostile(
+      'an origin that takes its time is left when its body drips on past the total deadline: in chunks without end',
+    ),
+    why: 'one byte now and then would hold a request open for ever',
+  },
+  {
+    file: 'packages/egress/src/decode-body.ts',
+    find: 'names.length > maxEncodings || known',
+    replace: 'known',
+    test: decoding('an encoded answer is refused before its body: 4'),
+    why: 'a body packed a thousand times would cost the host a thousand decoders',
+  },
+  {
+    file: 'packages/egress/src/decode-body.ts',
+    find: 'params: { [zlib.ZSTD_d_windowLogMax]: zstdWindowLog }',
+    replace: '',
+    test: decoding('a small body that becomes a large one of zstd may not want more memory than 8 MiB'),
+    why: 'each answer could make the host set a hundred megabytes aside',
+  },
+  {
+    file: 'packages/egress/src/proxy.ts',
+    find: 'openTunnel(spoken, formatAddress(address), port',
+    replace: "openTunnel(spoken, 'localhost', port",
+    test: tunnels('behind a proxy a request by http goes through a tunnel to the judged address'),
+    why: 'a proxy would look a name up by itself, and nobody would judge what it finds',
+  },
+  {
+    file: 'packages/egress/src/upgrade.ts',
+    find: "    headers['sec-websocket-accept'] === accept",
+    replace: '    true',
+    test: upgrades('a WebSocket is not there when the origin agrees to another key'),
+    why: 'a node would speak freely to a server that never agreed to a WebSocket',
+  },
+  {
+    file: 'packages/egress/src/retry.ts',
+    find: '  safeMethods.includes(request.method) && request.body === undefined;',
+    replace: '  request.body === undefined;',
+    test: retrying('POST with a body of undefined is never repeated'),
+    why: 'an order would be placed twice',
+  },
+];
