@@ -158,7 +158,7 @@ function tellCassette(cassette: ToldCassette | undefined, output: Output): void 
   switch (cassette?.kind) {
     case 'recorded':
       output.progress(
-        `  recorded ${cassette.requests} request${cassette.requests === 1 ? '' : 's'} in ${cassette.file}; bodies are kept as they came: read it before you share it`,
+        `  recorded ${cassette.requests} request${cassette.requests === 1 ? '' : 's'} in ${cassette.file}; paths and bodies are kept as they came: read it before you share it`,
       );
       return;
     case 'not-recorded':
