@@ -7,6 +7,7 @@ import { copyRepository, type RepositoryCopy } from './copy.ts';
 import { egressAdminMutants } from './egress-admin.ts';
 import { egressCassetteMutants } from './egress-cassette.ts';
 import { egressDialerMutants } from './egress-dialer.ts';
+import { egressGuestMutants } from './egress-guest.ts';
 import { egressPolicyMutants } from './egress-policy.ts';
 import { egressSessionMutants } from './egress-session.ts';
 import type { Mutant } from './mutant.ts';
@@ -21,6 +22,7 @@ const mutants: readonly Mutant[] = [
   ...egressAdminMutants,
   ...egressCassetteMutants,
   ...egressDialerMutants,
+  ...egressGuestMutants,
   ...egressPolicyMutants,
   ...egressSessionMutants,
   ...packageMutants,
