@@ -51,6 +51,13 @@ export const egressSessionMutants: readonly Mutant[] = [
     why: 'an attempt could receive after its deadline',
   },
   {
+    file: source('answers'),
+    find: 'addressReasons.has(reason) ? hint : message',
+    replace: 'message',
+    test: session('a request that is denied for the address that its name leads to is told by who could allow that'),
+    why: 'a node could map the inside by asking for names that it may ask for',
+  },
+  {
     file: source('session-exchange'),
     find: "    signal.addEventListener('abort', stop);",
     replace: '',

@@ -9,6 +9,7 @@ import {
   type Json,
 } from '@glovebox/contract';
 import type { CellRequest, EgressProblem } from './api.ts';
+import { denialProblem } from './denial.ts';
 import { reasonOf } from './dial-failure.ts';
 
 /** Why a request was not, or not wholly, answered by its origin. */
@@ -88,24 +89,40 @@ export function refusalOf(error: unknown): Refusal {
   }
   const { code, message, hint, details } = error;
   const kind = kinds[code] ?? 'failed';
+  if (kind === 'denied') return { kind, code, ...ruleOf(details), ...deniedOnTheWay(reason, message) };
   return {
     kind,
     code,
     reason,
-    ...ruleOf(details),
-    approver: approverOf(reason),
+    approver: kind === 'over-budget' ? 'approver' : 'nobody',
     message,
     ...(hint === undefined ? {} : { hint }),
     ...(kind === 'failed' && details !== undefined ? { details } : {}),
   };
 }
 
-const kinds: Partial<Record<ErrorCode, Refusal['kind']>> = { EGRESS_DENIED: 'denied', EGRESS_BUDGET: 'over-budget' };
-
-/** What the dialer refuses is refused for its address. */
-function approverOf(reason: EgressReason): EgressApprover {
-  return reason === 'ADDRESS_NOT_PUBLIC' || reason === 'DENIED_BY_POLICY' ? 'admin' : 'nobody';
+/** What is refused for its address is told without it: names of inside would map the inside to whoever may ask for them. */
+function deniedOnTheWay(
+  reason: EgressReason,
+  message: string,
+): Pick<Refusal, 'reason' | 'approver' | 'message' | 'hint'> {
+  const approver = approvers[reason] ?? 'nobody';
+  const { hint } = denialProblem({ reason, rule: null, patch: null, approver });
+  return { reason, approver, hint, message: addressReasons.has(reason) ? hint : message };
 }
+
+const addressReasons: ReadonlySet<EgressReason> = new Set([
+  'ADDRESS_NOT_PUBLIC',
+  'ADDRESS_NEVER_ALLOWED',
+  'DENIED_BY_POLICY',
+]);
+const approvers: { readonly [reason in EgressReason]?: EgressApprover } = {
+  ADDRESS_NOT_PUBLIC: 'admin',
+  DENIED_BY_POLICY: 'admin',
+  HEADER_REFUSED: 'author',
+};
+
+const kinds: Partial<Record<ErrorCode, Refusal['kind']>> = { EGRESS_DENIED: 'denied', EGRESS_BUDGET: 'over-budget' };
 
 function ruleOf(details: Json | undefined): { rule?: string } {
   return isObject(details) && typeof details.rule === 'string' ? { rule: details.rule } : {};

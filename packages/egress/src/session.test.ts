@@ -209,7 +209,11 @@ describe('a request that is denied', () => {
     const { cell, url, origin } = await opened(hello, { policy: { allowances: [] } });
     const answer = await cell.ask(url('/'));
     expect(answer.problem).toMatchObject({ code: 'EGRESS_DENIED', reason: 'ADDRESS_NOT_PUBLIC', approver: 'admin' });
-    expect(cell.records.map(({ outcome }) => outcome)).toEqual(['open', 'denied']);
+    expect(answer.text).not.toContain('127.');
+    expect(cell.records).toMatchObject([
+      { outcome: 'open' },
+      { outcome: 'denied', rule: expect.stringMatching(/^special:/) },
+    ]);
     expect(origin.connections).toBe(0);
   });
 
