@@ -61,6 +61,7 @@ describe('glovebox init', () => {
       'acceptedRisks',
       'registry',
       'packages',
+      'egress',
     ]);
     writeFileSync(join(home.dataDir, 'glovebox.yaml'), `${settings.join('\n')}\n`);
     expect((await home.run(['run', 'list'])).code).toBe(0);

@@ -34,10 +34,7 @@ const commentedConfig = `# Glovebox configuration. Every line here is optional; 
 # How requests of nodes leave from here: an HTTP proxy, files of certificates in PEM that count beside those of Node.js, and
 # addresses of hosts that are then not looked up. What nodes may reach is no matter of this file: it is what their manifests
 # declare, within the egress policy of their project (glovebox policy show).
-# egress:
-#   proxy: http://proxy.example.com:3128
-#   extraCa: [/etc/ssl/company.pem]
-#   hosts: { git.example.internal: 10.1.2.3 }
+# egress: { proxy: "http://proxy.example.com:3128", extraCa: [/etc/ssl/company.pem], hosts: { git.example.internal: 10.1.2.3 } }
 `;
 
 export async function run({ args, output }: CommandContext): Promise<number> {
