@@ -182,7 +182,7 @@ export const egressPolicyMutants: readonly Mutant[] = [
     file: source('policy-decide'),
     find: '  if (isUnlistedAddress(request, limits)) return unlistedAddress;\n',
     replace: '',
-    test: project('allowances let an address be asked for by itself, where the manifest names it too (E01)'),
+    test: project('allowances let an address be asked for by itself, where a rule names it too (E01)'),
     why: 'an address in place of a name evades every rule on names',
   },
   {

@@ -46,15 +46,12 @@ const authorSchema = z.custom<{ [key: string]: Json }>(
 );
 
 const hostName = /^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/;
-const decimal = '(25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)';
-/** A name, a wildcard, or an IPv4 address: one is reached only where the project's egress policy lists it too. */
-const ruleHost = new RegExp(`${hostName.source}|^${decimal}(\\.${decimal}){3}$`);
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
 /** One thing that a node may ask for. Patterns of paths: `*` is one segment, `**` at the end is all that follows. */
 export const httpRuleSchema = z.strictObject({
   scheme: z.enum(['https', 'http']).default('https'),
-  host: z.string().max(253).regex(ruleHost, 'must be a lower-case host name, or *. and one'),
+  host: z.string().max(253).regex(hostName, 'must be a lower-case host name, or *. and one'),
   port: z.int().min(1).max(65_535).default(443),
   methods: z.array(z.enum(methods)).min(1).max(methods.length),
   paths: z.array(z.string().max(1024).startsWith('/')).min(1).max(64),

@@ -60,6 +60,6 @@ function undeclared(reason: EgressReason, request: Request, limits: ProjectLimit
   const patch = patchFor(request);
   if (patch === null) return denial(reason, null, 'nobody');
   const isAbove = limits.maximum?.match(request, readPath(request.target.path)).kind === 'missed';
-  if (isAbove || isUnlistedAddress(request, limits)) return denial(reason, null, 'admin');
+  if (isAbove) return denial(reason, null, 'admin');
   return { ...denial(reason, null, 'approver'), patch };
 }

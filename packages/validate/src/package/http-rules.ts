@@ -9,7 +9,6 @@ export function checkHttpRules({ capabilities }: Manifest, raw: Json): ManifestP
     ...tooWide(rule, index),
     ...websocketMethods(rule, index),
     ...deadPaths(rule, index),
-    ...addresses(rule, index),
     ...defaultPort(rule, index, raw),
   ]);
 }
@@ -66,19 +65,6 @@ function pathFault(path: string): string | undefined {
   const mixed = segments.find((segment) => segment.includes('*') && segment !== '*' && segment !== '**');
   if (mixed !== undefined) return 'has a star in a segment with more; write %2A for one that is part of the path';
   return undefined;
-}
-
-/** An address needs more than a manifest. */
-function addresses({ host }: HttpRule, index: number): ManifestProblem[] {
-  if (!/^[\d.]+$/.test(host)) return [];
-  return [
-    {
-      path: pathOf(index, 'host'),
-      message: `${nameOf(index, '.host')}: is an address, which is reached only where the project's egress policy lists it`,
-      hint: 'Name the host, or ask an admin for an allowance of this very address.',
-      severity: 'warning',
-    },
-  ];
 }
 
 /** The port defaults to 443 whatever the scheme. */

@@ -251,17 +251,12 @@ describe('rules of http', () => {
     },
   );
 
-  it('warns of an address, which an admin has to list, and refuses what is none in one plain way', async () => {
-    expect(await withRule({ host: '10.1.2.3' })).toEqual([expect.stringMatching(/is an address/)]);
-    for (const host of ['010.1.2.3', '10.1.2', '2130706433', '256.1.1.1', '0x7f.0.0.1', '*.10.1.2.3', '::1', '[::1]']) {
+  it.each(['10.1.2.3', '010.1.2.3', '10.1.2', '2130706433', '256.1.1.1', '0x7f.0.0.1', '*.10.1.2.3', '::1', '[::1]'])(
+    'refuses %s as a host, which is an address in some spelling',
+    async (host) => {
       expect(await withRule({ host })).toEqual([expect.stringMatching(/must be a lower-case host name/)]);
-    }
-    const result = await withFields({
-      capabilities: { http: { rules: [{ ...rule, host: '10.1.2.3' }] } },
-      sideEffect: 'read',
-    });
-    expect(result.ok).toBe(true);
-  });
+    },
+  );
 });
 
 describe('schemas of the author', () => {
