@@ -91,6 +91,13 @@ describe('node:http and node:https', () => {
     expect([output, asked]).toEqual([['CELL_HTTP_ONLY', 'CELL_HTTP_ONLY'], []]);
   });
 
+  it('are imported without the whole of fetch, whose classes they have all the same', async () => {
+    const { output } = await run(
+      `const loaded = () => process.moduleLoadList.includes('NativeModule internal/deps/undici/undici'); const before = loaded(); return [before, http.WebSocket === WebSocket, loaded()]`,
+    );
+    expect(output).toEqual([false, true, true]);
+  });
+
   it('keep connections of which each answer is told from the next', async () => {
     const { output } = await run(`
       const agent = new http.Agent({ keepAlive: true, maxSockets: 1 }); const paths = ['headers?content-length=3', 'status/204', 'status/304', 'cookies', 'bytes/70000', 'headers?x-a=1', 'early'];

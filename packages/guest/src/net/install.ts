@@ -16,6 +16,18 @@ type Normalized = [
 ];
 
 /**
+ * An `import` of a built-in module reads all that it exports, and three exports of `node:http` are made when they are read: by
+ * loading the whole of the built-in fetch, most of what such an import costs. They are still there for who asks for them as
+ * properties, and as globals; but `import { WebSocket } from 'node:http'` finds none.
+ */
+function hideCostlyExports(http: typeof import('node:http')): void {
+  for (const name of ['WebSocket', 'CloseEvent', 'MessageEvent']) {
+    const descriptor = Object.getOwnPropertyDescriptor(http, name);
+    if (descriptor?.get) Object.defineProperty(http, name, { ...descriptor, enumerable: false });
+  }
+}
+
+/**
  * Make `node:net` and `node:tls` connect by way of the channel, and with them whatever is made from them: `node:http` and
  * `node:https` with their agents, the built-in fetch and WebSocket, HTTP clients of npm. None of those is touched itself.
  *
@@ -26,8 +38,9 @@ type Normalized = [
 export function installConnections(exchanges: Exchanges): () => boolean {
   const net = loadBuiltin('node:net');
   const tls = loadBuiltin('node:tls');
-  // Loaded with the first answer: whoever asked by HTTP has loaded it.
-  const phraseOf = (status: number): string => loadBuiltin('node:http').STATUS_CODES[status] ?? '';
+  const http = loadBuiltin('node:http');
+  hideCostlyExports(http);
+  const phraseOf = (status: number): string => http.STATUS_CODES[status] ?? '';
   const kit = makeSocketKit(net, exchanges, phraseOf);
   const wearTls = makeTlsFace(tls, kit.face);
   // Not in its types, but what HTTP clients have come to call as well.
