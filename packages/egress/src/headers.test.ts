@@ -6,7 +6,7 @@ function onward(headers: Record<string, string>): Record<string, string> | strin
   return told.kind === 'denied' ? told.reason : { ...told.headers };
 }
 
-/** Every place in which a text could end a header, or a head (E19). */
+/** Every place in which a text could end a header, or a head. */
 const ends = ['\r\n', '\n', '\r', '\0', '\r\n\r\n', '\v', '\f', '\x7f', '\x1b', '\u010a', '\u010d', '\u2028', '\ud800'];
 
 describe('headers of a request', () => {

@@ -13,7 +13,7 @@ function reasonOf(url: string): string {
   return read.kind === 'denied' ? read.reason : `read as ${read.target.host}`;
 }
 
-describe('a host that is an address (E01, E02)', () => {
+describe('a host that is an address', () => {
   it.each([
     ...[
       '127.0.0.1',
@@ -73,7 +73,7 @@ describe('a host that is an address (E01, E02)', () => {
   );
 });
 
-describe('a host in other scripts (E27)', () => {
+describe('a host in other scripts', () => {
   it.each([
     ['straße.example', 'xn--strae-oqa.example'],
     ['STRASSE.example', 'strasse.example'],

@@ -5,7 +5,7 @@ import { decideOn, grant, outcomeOf, policyFor, policyOf, rule } from './kit.ts'
 
 const seed = 57;
 
-describe('hosts (E10)', () => {
+describe('hosts', () => {
   const exact = policyFor(rule());
   const wild = policyFor(rule({ host: '*.example.com' }));
 
@@ -75,7 +75,7 @@ describe('hosts (E10)', () => {
   });
 });
 
-describe('scheme, port and method (E09)', () => {
+describe('scheme, port and method', () => {
   const policy = policyFor(
     rule(),
     rule({ host: 'plain.example.com', scheme: 'http', port: 8080, methods: ['POST'] }),
