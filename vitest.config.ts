@@ -1,12 +1,19 @@
 import { defineConfig } from 'vitest/config';
 
 const long = '**/*.long.test.ts';
-/** Tests that boot cells. They look at what the whole host holds before and after, so they run one file at a time. */
-const cells = [
-  'test/**/*.test.ts',
-  'adapters/cell-{oci,docker}/**/*.test.ts',
-  'apps/**/*.test.ts',
-  'tools/demo/**/*.test.ts',
+/** Tests that boot cells. They judge what is of their own instance alone, so two files may go on at a time. */
+const cells = ['test/**/*.test.ts', 'apps/{cli,server}/**/*.test.ts', 'tools/demo/**/*.test.ts'];
+/**
+ * Tests that judge what the whole host holds, count what others would take of it, or kill at moments of their choice: one
+ * file at a time, and nothing beside it.
+ */
+const host = [
+  'adapters/cell-{oci,docker,celld}/**/*.test.ts',
+  'apps/celld/**/*.test.ts',
+  'test/crash/**/*.test.ts',
+  'test/support/**/*.test.ts',
+  'test/e2e/{celld,cli-host,concurrency,demo,lost-cell,no-remains}.test.ts',
+  'test/security/{celld,celld-users,exhaustion,neighbours,residue,seccomp-trace}.test.ts',
 ];
 const elsewhere = ['**/node_modules/**', '**/fixtures/**', '**/.cache/**', 'bench/nodes/**'];
 
@@ -25,7 +32,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['{packages,adapters,tools,bench}/**/*.test.ts'],
-          exclude: [...elsewhere, ...cells, long],
+          exclude: [...elsewhere, ...cells, ...host, long],
           sequence: { groupOrder: 0 },
           ...limits,
         },
@@ -34,10 +41,19 @@ export default defineConfig({
         test: {
           name: 'cells',
           include: cells,
+          exclude: [...elsewhere, ...host, long],
+          sequence: { groupOrder: 1 },
+          ...limits,
+        },
+      },
+      {
+        test: {
+          name: 'host',
+          include: host,
           exclude: [...elsewhere, long],
           maxWorkers: 1,
           fileParallelism: false,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
           ...limits,
         },
       },
