@@ -149,7 +149,7 @@ export function openLocalParts(config: Config, overrides: DriverOverrides = {}, 
     },
     now: async () => Date.now,
     monotonicMs: async () => () => performance.now(),
-    bootMs: async () => (await import('@glovebox/egress/offline')).bootClockMs,
+    bootMs: once(async () => (await import('@glovebox/egress/offline')).openFenceClock()),
   };
 
   return {

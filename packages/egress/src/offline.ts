@@ -6,6 +6,7 @@ export { formatAddress, parseAddress } from './address.ts';
 export type * from './api.ts';
 export { bootClockMs } from './boot-clock.ts';
 export { denialProblem } from './denial.ts';
+export { openFenceClock } from './fence-clock.ts';
 export { lateDialer } from './late-dialer.ts';
 export { compilePolicy } from './policy.ts';
 export { comparePolicies } from './policy-changes.ts';

@@ -3,6 +3,7 @@ import { serveChannel } from '@glovebox/channel';
 import { egressPolicySchema, httpRuleSchema } from '@glovebox/contract';
 import { bootClockMs } from '../src/boot-clock.ts';
 import { createDialer } from '../src/dialer.ts';
+import { openFenceClock } from '../src/fence-clock.ts';
 import { fixedResolver, systemResolver } from '../src/resolver.ts';
 import { createEgress } from '../src/session.ts';
 
@@ -36,7 +37,7 @@ const session = createEgress(dialer).open({
     ],
   }),
   deadlineAtBootMs,
-  bootMs: bootClockMs,
+  bootMs: openFenceClock(),
   now: Date.now,
   record: async () => undefined,
 });

@@ -52,7 +52,7 @@ export interface Engine {
   readonly keys: readonly string[];
   readonly now: () => number;
   readonly monotonicMs: () => number;
-  /** Milliseconds since boot, suspended time included: `bootClockMs` of @glovebox/egress. */
+  /** Milliseconds since boot, suspended time included: `openFenceClock` of @glovebox/egress, for it is asked before every piece. */
   readonly bootMs: () => number;
 }
 
