@@ -30,6 +30,16 @@ export const egressSessionMutants: readonly Mutant[] = [
     why: 'a clock that cannot be read would lift every deadline',
   },
   {
+    file: source('fence-clock'),
+    find: ' && Math.abs(wallMs - last.wallMs) <= keptMs;',
+    replace: ';',
+    test: {
+      file: source('fence-clock.test'),
+      name: 'reads anew when the wall clock has moved forwards, as after the host slept, though the monotonic one stood still',
+    },
+    why: 'a host that slept would send on a reading from before',
+  },
+  {
     file: source('session'),
     find: '    clearTimeout(this.#deadlineTimer);\n    this.#stop();',
     replace: '    clearTimeout(this.#deadlineTimer);',
