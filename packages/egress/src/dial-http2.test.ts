@@ -110,7 +110,7 @@ describe('an HTTP/2 origin', () => {
   it.each(['the session', 'the socket'])('loses an answer without a length when %s dies in it', async (what) => {
     const { url } = await open((stream) => {
       stream.respond({ ':status': 200 });
-      stream.write('half of it', () =>
+      stream.write('half of it'.repeat(20_000), () =>
         setTimeout(() => {
           if (what === 'the session') stream.session?.destroy();
           else sockets.forEach((socket) => void socket.destroy());
