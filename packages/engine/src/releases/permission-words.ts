@@ -23,12 +23,13 @@ function networkWords({ capabilities }: Manifest): string[] {
   const { http } = capabilities;
   if (http === undefined) return ['Reaches no host.'];
   return [
-    ...http.rules.map(({ scheme, host, port, methods, paths }) => {
+    ...http.rules.map(({ scheme, host, port, methods, paths, websocket }) => {
       const usualPort = scheme === 'https' ? 443 : 80;
       const place = `${scheme}://${host}${port === usualPort ? '' : `:${port}`}`;
-      return `Sends ${methods.join(', ')} to ${place}, paths ${paths.join(', ')}.`;
+      const upgrade = websocket ? ', and may open a WebSocket there' : '';
+      return `Sends ${methods.join(', ')} to ${place}, paths ${paths.join(', ')}${upgrade}.`;
     }),
-    `Makes at most ${http.maxRequests} requests, with ${http.maxRedirects} redirects and ${http.maxResponseBytes} of answer each.`,
+    `Makes at most ${http.maxRequests} requests, with ${http.maxRedirects} redirects each and ${http.maxResponseBytes} of answers in all.`,
   ];
 }
 
