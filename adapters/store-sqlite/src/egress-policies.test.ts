@@ -48,7 +48,7 @@ describe('the egress policy of a project', () => {
       changedAt: 1_790_000_000_000.5,
       changedBy: actor,
     });
-    expect(await store.audit.list({ limit: 10, action: 'egress-policy.set' })).toMatchObject([
+    expect(await store.audit.list({ limit: 10, action: 'policy.set' })).toMatchObject([
       {
         actor,
         project: 'default',

@@ -27,7 +27,7 @@ export function getEgressPolicy(sql: Statements, project: string): StoredEgressP
   if (digestOf(row.policy_text) !== row.digest) {
     throw new GloveboxError('EGRESS_POLICY_INVALID', {
       message: `Revision ${row.revision} of the egress policy of ${project} is not what was set.`,
-      hint: 'Set the policy again; glovebox audit list --action egress-policy.set tells who set it, and its digest.',
+      hint: 'Set the policy again; glovebox audit list --action policy.set tells who set it, and its digest.',
     });
   }
   return {
@@ -70,7 +70,7 @@ export function setEgressPolicy(
       atMs: Math.floor(atMs),
       actor,
       project,
-      action: 'egress-policy.set',
+      action: 'policy.set',
       subject: project,
       details: { revision, digest, previous: before?.digest ?? null },
     });

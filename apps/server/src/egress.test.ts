@@ -46,7 +46,7 @@ describe('the egress policy', () => {
     });
     const { changed: _, changes: __, ...shown } = changed;
     expect(await answer('GET', policyPath)).toEqual(shown);
-    const [entry] = await test.engine.audit.list({ limit: 10, action: 'egress-policy.set' });
+    const [entry] = await test.engine.audit.list({ limit: 10, action: 'policy.set' });
     expect(entry).toMatchObject({ actor: 'local:uid=7', details: { revision: 1, digest: shown.digest } });
     expect(await test.engine.audit.latestCheckpoint()).toMatchObject({ seq: entry?.seq, hash: entry?.hash });
   });

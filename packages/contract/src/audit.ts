@@ -15,7 +15,7 @@ export const auditActions = [
   'release.revalidated',
   'attempt.ended',
   'key.rotated',
-  'egress-policy.set',
+  'policy.set',
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 

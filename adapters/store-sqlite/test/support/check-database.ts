@@ -66,7 +66,7 @@ export function checkDatabase(path: string): string[] {
       'a revision of an egress policy is not in the audit chain as it is, or not with the one before',
       `
       SELECT project, revision FROM egress_policies AS policy WHERE NOT EXISTS (
-        SELECT 1 FROM audit WHERE action = 'egress-policy.set' AND subject = policy.project AND actor = changed_by
+        SELECT 1 FROM audit WHERE action = 'policy.set' AND subject = policy.project AND actor = changed_by
           AND details_json ->> 'revision' = revision AND details_json ->> 'digest' = digest AND details_json ->> 'previous' IS (
             SELECT digest FROM egress_policies WHERE project = policy.project AND revision = policy.revision - 1))`,
     );

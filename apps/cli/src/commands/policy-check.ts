@@ -27,7 +27,7 @@ export async function run({ args, output }: CommandContext): Promise<number> {
   );
   const { client, close } = await openApi(config);
   try {
-    const verdict = await client.call('egress-policy.check', {
+    const verdict = await client.call('policy.check', {
       params: { project },
       body: {
         ...asked,

@@ -18,7 +18,7 @@ export async function run({ args, output }: CommandContext): Promise<number> {
   const { client, close } = await openApi(await loadConfig(args.global.dataDir));
   try {
     const params = { project };
-    const expectedRevision = expected ?? (await client.call('egress-policy.get', { params })).revision;
+    const expectedRevision = expected ?? (await client.call('policy.get', { params })).revision;
     const answer = await setConfirmed(client, { project, policy, expectedRevision }, output);
     output.result(answer, () => {
       const { revision, changed, changes } = answer;
@@ -45,9 +45,9 @@ async function setConfirmed(
   client: Client,
   { project, policy, expectedRevision }: PolicyChange,
   output: Output,
-): Promise<RouteResult<'egress-policy.set'>> {
+): Promise<RouteResult<'policy.set'>> {
   const set = (widening: 'refused' | 'confirmed') =>
-    client.call('egress-policy.set', { params: { project }, body: { policy, expectedRevision, widening } });
+    client.call('policy.set', { params: { project }, body: { policy, expectedRevision, widening } });
   try {
     return await set('refused');
   } catch (error) {

@@ -8,7 +8,7 @@ export async function run({ args, output }: CommandContext): Promise<number> {
   const project = projectOf(args);
   const { client, close } = await openApi(await loadConfig(args.global.dataDir));
   try {
-    const view = await client.call('egress-policy.get', { params: { project } });
+    const view = await client.call('policy.get', { params: { project } });
     const text = output.json === 'no' ? await policyYaml(project, view) : '';
     output.result(view, () => text);
     return 0;

@@ -3,13 +3,13 @@ import type { EgressPolicyView, RouteBody } from '@glovebox/contract/routes';
 import type { EgressQuestion, ShownEgressPolicy } from '@glovebox/engine';
 import type { GroupName, Handlers } from '../handler.ts';
 
-export const egressHandlers: Handlers<GroupName<'egress' | 'egress-policy'>> = {
-  'egress-policy.get': async ({ params }, { open }) => {
+export const egressHandlers: Handlers<GroupName<'egress' | 'policy'>> = {
+  'policy.get': async ({ params }, { open }) => {
     const { showEgressPolicy } = await import('@glovebox/engine');
     return viewOf(await showEgressPolicy(await open('egressPolicies'), params.project));
   },
 
-  'egress-policy.set': async ({ params, body, actor, presence }, { open }) => {
+  'policy.set': async ({ params, body, actor, presence }, { open }) => {
     const { setEgressPolicy } = await import('@glovebox/engine');
     const { changed, changes, ...shown } = await setEgressPolicy(
       await open('egressPolicies', 'audit', 'signer', 'keys', 'now'),
@@ -25,7 +25,7 @@ export const egressHandlers: Handlers<GroupName<'egress' | 'egress-policy'>> = {
     return { ...viewOf(shown), changed, changes: { widens: [...changes.widens], narrows: [...changes.narrows] } };
   },
 
-  'egress-policy.check': async ({ params, body, signal }, { open }) => {
+  'policy.check': async ({ params, body, signal }, { open }) => {
     const { checkEgress } = await import('@glovebox/engine');
     const { method, url, websocket, addresses } = body;
     const engine = await open('egressPolicies', 'releases', 'artifacts', 'audit', 'keys', 'resolver');
@@ -62,7 +62,7 @@ const viewOf = ({ policy, revision, digest, changedAt, changedBy }: ShownEgressP
   changedBy,
 });
 
-function declaredBy({ node, rules }: RouteBody<'egress-policy.check'>): EgressQuestion['declaredBy'] {
+function declaredBy({ node, rules }: RouteBody<'policy.check'>): EgressQuestion['declaredBy'] {
   if (node !== undefined && rules !== undefined)
     throw new GloveboxError('REQUEST_INVALID', { message: 'Name a node or rules.', place: { path: '/rules' } });
   if (node !== undefined) return { kind: 'release', reference: node };

@@ -70,7 +70,7 @@ export type EgressRecordView = z.infer<typeof listedRecordSchema>;
 const policyBytes = 2 * 1024 * 1024;
 
 export const egressRoutes = {
-  'egress-policy.get': {
+  'policy.get': {
     method: 'GET',
     path: '/v1/projects/:project/egress-policy',
     summary: 'What nodes of a project may do beyond and below what their manifests declare',
@@ -82,7 +82,7 @@ export const egressRoutes = {
     responses: { 200: json(policyViewSchema) },
     streams: null,
   },
-  'egress-policy.set': {
+  'policy.set': {
     method: 'PUT',
     path: '/v1/projects/:project/egress-policy',
     summary: 'Set the egress policy of a project; runs that have begun keep the one that they began with',
@@ -111,7 +111,7 @@ export const egressRoutes = {
     },
     streams: null,
   },
-  'egress-policy.check': {
+  'policy.check': {
     method: 'POST',
     path: '/v1/projects/:project/egress-policy/checks',
     summary: 'Tell what would be decided of a request, and by which rule; it is not sent',
