@@ -185,11 +185,21 @@ export const egressSessionMutants: readonly Mutant[] = [
   },
   {
     file: attempt('egress-log-writer'),
-    find: '        this.#failure = { cause };\n',
+    find: "    if (record.outcome !== 'open' && ",
+    replace: '    if (',
+    test: {
+      file: attempt('egress-log-writer.test'),
+      name: 'has a request that is to leave wait until its decision is kept',
+    },
+    why: 'of what left just before the host died nothing would be on record',
+  },
+  {
+    file: attempt('egress-log-writer'),
+    find: '      this.#failure = { cause };\n',
     replace: '',
     test: {
       file: attempt('egress-log-writer.test'),
-      name: 'rejects whatever comes after a failure, whoever waits for room, and flush, with what failed first',
+      name: 'rejects what waits, whatever comes after a failure, and flush, with what failed first',
     },
     why: 'records that were lost would be nobody’s loss',
   },

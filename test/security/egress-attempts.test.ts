@@ -210,6 +210,7 @@ describe('a run whose egress cannot be judged or recorded', () => {
     const full = { ...egressLog, append: () => Promise.reject(new GloveboxError('DISK_FULL')) };
     await expect(run(ask(), { egressLog: full })).rejects.toMatchObject({ code: 'DISK_FULL' });
     expect(await stateOf()).toEqual(['LOST', 'DISK_FULL']);
+    expect(origin.connections).toBe(0);
   });
 
   it('would have succeeded with both', async () => {

@@ -210,8 +210,9 @@ export interface SessionOptions {
   readonly bootMs: () => number;
   readonly now: () => number;
   /**
-   * Where records go, twice for each request: when it is decided, before anything leaves, and when it has ended. Resolves
-   * once there is room for more; rejects when they cannot be kept, and then nothing leaves.
+   * Where records go, twice for each request: when it is decided, before anything leaves, and when it has ended. Resolves,
+   * for one that is `open`, when it is kept, for any other once there is room for more; rejects when they cannot be kept, and
+   * then nothing leaves.
    */
   readonly record: (record: EgressRecord) => Promise<void>;
   /** Between the origin and the cell, for each answer: what is looked for in it, and stopped. */

@@ -3,9 +3,9 @@ import type { EgressRecord } from '@glovebox/contract';
 import type { EgressLog } from '../ports.ts';
 
 /** Records that wait to be written; who has more to say waits with it. */
-const maxWaiting = 1000;
-/** Most records of one transaction. */
-const maxBatch = 500;
+const maxWaiting = 500;
+/** How long the end of a request waits for others: nothing depends on it but what a log shows. */
+const endDelayMs = 20;
 
 /**
  * Writes the egress records of one attempt, in order, as many at once as have come since the last transaction began. Where
@@ -18,7 +18,11 @@ export class EgressLogWriter {
   readonly #project: string;
   /** By sequence number. */
   readonly #waiting = new Map<number, EgressRecord>();
-  #writing: Promise<void> | undefined;
+  /** The transaction that takes what waits; undefined where none is asked for. */
+  #next: Promise<void> | undefined;
+  /** The last one that was asked for. */
+  #last: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
   #failure: { cause: unknown } | undefined;
 
   constructor(log: Pick<EgressLog, 'append'>, project: string) {
@@ -26,37 +30,51 @@ export class EgressLogWriter {
     this.#project = project;
   }
 
-  /** Resolves once there is room for more. */
+  /**
+   * Resolves, for a request that is `open`, when it is kept: a host that dies after something has left must not leave it
+   * untold. For any other, once there is room for more.
+   */
   async record(record: EgressRecord): Promise<void> {
     this.#throwFailure();
     this.#waiting.set(record.seq, record);
-    this.#writing ??= this.#write();
-    while (this.#waiting.size >= maxWaiting) {
-      await this.#writing;
-      this.#throwFailure();
+    if (record.outcome !== 'open' && this.#waiting.size < maxWaiting) {
+      this.#timer ??= setTimeout(() => void this.#commit(), endDelayMs);
+      return;
     }
+    await this.#commit();
+    this.#throwFailure();
   }
 
   /** Resolves when all that was recorded is kept. */
   async flush(): Promise<void> {
-    await this.#writing;
+    await (this.#waiting.size > 0 ? this.#commit() : this.#last);
     this.#throwFailure();
   }
 
-  async #write(): Promise<void> {
+  /** Never rejects. */
+  #commit(): Promise<void> {
+    if (this.#next === undefined) {
+      this.#next = this.#write(this.#last);
+      this.#last = this.#next;
+    }
+    return this.#next;
+  }
+
+  async #write(before: Promise<void>): Promise<void> {
+    await before;
     // Whatever else is said in this turn belongs to the same transaction.
     await nextTurn();
-    while (this.#waiting.size > 0 && this.#failure === undefined) {
-      const batch = [...this.#waiting.values()].slice(0, maxBatch);
-      for (const { seq } of batch) this.#waiting.delete(seq);
-      try {
-        await this.#log.append(batch.map((record) => ({ project: this.#project, record })));
-      } catch (cause) {
-        this.#failure = { cause };
-        this.#waiting.clear();
-      }
+    this.#next = undefined;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const batch = [...this.#waiting.values()];
+    this.#waiting.clear();
+    if (this.#failure !== undefined) return;
+    try {
+      await this.#log.append(batch.map((record) => ({ project: this.#project, record })));
+    } catch (cause) {
+      this.#failure = { cause };
     }
-    this.#writing = undefined;
   }
 
   #throwFailure(): void {
