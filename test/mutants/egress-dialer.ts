@@ -64,6 +64,20 @@ export const egressDialerMutants: readonly Mutant[] = [
     why: 'the rest of a body would leave after its attempt has ended',
   },
   {
+    file: 'packages/egress/src/dial-body.ts',
+    find: 'bytes > declaredBytes',
+    replace: 'bytes < 0',
+    test: bodies('a body over h2 whose length is said is refused when it is longer, before a byte too many leaves'),
+    why: 'what is behind the end of a body could be read as a request that no rule allows',
+  },
+  {
+    file: 'packages/egress/src/dial-body.ts',
+    find: '  fence();\n}',
+    replace: '}',
+    test: bodies('asks the fence once more before the end, which is what sends the head of an empty body'),
+    why: 'the head of a request whose body is empty would leave after its attempt has ended',
+  },
+  {
     file: 'packages/egress/src/dial-sockets.ts',
     find: '  else socket.resetAndDestroy();',
     replace: '',

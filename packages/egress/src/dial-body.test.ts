@@ -7,6 +7,7 @@ import { runInNewContext } from 'node:vm';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeCa, type TestCa } from '../test/ca.ts';
 import { ask, bytes, closeDialers, failure, openScope, read } from '../test/dialing.ts';
+import { endHeaders, endStream, frame, frameTypes, openFrames, status200 } from '../test/frames.ts';
 import { closeOrigins, type Handler, openHttp1, openHttp2, openRaw } from '../test/origins.ts';
 import { fencedBody } from './dial-body.ts';
 import { dialFailure } from './dial-failure.ts';
@@ -214,12 +215,75 @@ it('asks the fence for each piece, and pulls no more once the answer is over', a
     bytes(Buffer.alloc(40_000), 3),
     () => asked++,
     () => isOver,
+    undefined,
   )) {
     pieces.push(piece.byteLength);
     isOver = pieces.length === 4;
   }
   expect(pieces).toEqual([16_384, 16_384, 7_232, 16_384]);
   expect(asked).toBe(4);
+});
+
+it('asks the fence once more before the end, which is what sends the head of an empty body', async () => {
+  const origin = await openHttp1((_request, response) => void response.end('ok'));
+  const request = (fence: () => void) =>
+    openScope().request(ask(`http://origin.test:${origin.port}/`, { method: 'POST', body: slowlyEmpty(), fence }));
+  let closed = false;
+  async function* slowlyEmpty(): AsyncGenerator<Uint8Array> {
+    yield Buffer.alloc(0);
+    await sleep(20);
+    closed = true;
+  }
+  await read((await request(() => {})).body);
+  closed = false;
+  const fence = (): void => {
+    if (closed) throw dialFailure('ATTEMPT_ENDED', 'it has ended.');
+  };
+  expect(await failure(request(fence))).toMatchObject({ code: 'EGRESS_DENIED', reason: 'ATTEMPT_ENDED' });
+  await sleep(50);
+  expect(origin.seen).toHaveLength(1);
+});
+
+describe.each(['h1', 'h2'] as const)('a body over %s whose length is said', (protocol) => {
+  /** What the origin gets of a body, whether it believes its length or not. */
+  async function sent(length: number, ...parts: string[]) {
+    const received: Buffer[] = [];
+    const open = protocol === 'h1' ? rawHttp1 : rawHttp2;
+    const origin = await open(received);
+    const body = (async function* () {
+      for (const part of parts) {
+        yield Buffer.from(part);
+        // Each in a write of its own.
+        await sleep(20);
+      }
+    })();
+    const headers = { 'content-length': String(length) };
+    const request = openScope({ extraCa: [ca.cert] }).request(
+      ask(`https://origin.test:${origin.port}/`, { method: 'POST', headers, body }),
+    );
+    const outcome = await request.then(
+      ({ status }) => status,
+      (error: { details: { reason: string } }) => error.details.reason,
+    );
+    await sleep(50);
+    closing.push(origin.close);
+    return { outcome, received: Buffer.concat(received).toString() };
+  }
+
+  it('is sent when it is as long as that', async () => {
+    expect(await sent(10, 'hello', 'there')).toEqual({ outcome: 200, received: 'hellothere' });
+  });
+
+  it('is refused when it is longer, before a byte too many leaves', async () => {
+    const smuggled = 'GET /not-allowed HTTP/1.1\r\nhost: origin.test\r\n\r\n';
+    expect(await sent(5, 'hello', smuggled)).toEqual({ outcome: 'HEADER_REFUSED', received: 'hello' });
+    expect(await sent(5, `hello${smuggled}`)).toEqual({ outcome: 'HEADER_REFUSED', received: '' });
+  });
+
+  it('is refused when it is shorter', async () => {
+    expect((await sent(50, 'hello')).outcome).toBe('HEADER_REFUSED');
+    expect(await sent(50)).toEqual({ outcome: 'HEADER_REFUSED', received: '' });
+  });
 });
 
 it('asks the fence before the head, after whatever was waited for', async () => {
@@ -235,3 +299,31 @@ it('asks the fence before the head, after whatever was waited for', async () => 
   expect(await failure(scope.request(ask(url, { fence })))).toMatchObject({ reason: 'ATTEMPT_ENDED' });
   expect(origin.seen).toHaveLength(1);
 });
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+/** Takes whatever comes after a head for its body, and answers when it has ten bytes of it. */
+async function rawHttp1(received: Buffer[]) {
+  return openRaw((socket, first) => {
+    let size = 0;
+    const take = (part: string): void => {
+      size += part.length;
+      if (part !== '') received.push(Buffer.from(part));
+      if (size === 10) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+    };
+    take(first.slice(first.indexOf('\r\n\r\n') + 4));
+    socket.on('data', (part: Buffer) => take(part.toString()));
+  }, identity);
+}
+
+/** A library for HTTP/2 would refuse what is not as long as it should be; this one does not look. */
+function rawHttp2(received: Buffer[]) {
+  return openFrames(identity, ({ type, flags, stream, payload }, socket) => {
+    if (type !== frameTypes.data) return;
+    if (payload.byteLength > 0) received.push(payload);
+    if (flags === endStream) socket.write(frame(frameTypes.headers, endStream | endHeaders, stream, status200));
+  });
+}

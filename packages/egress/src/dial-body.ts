@@ -1,4 +1,5 @@
 import type { Fence } from './api.ts';
+import { dialFailure } from './dial-failure.ts';
 
 /** What is kept of an answer for a reader who is slower than the other side. */
 const keptBytes = 64 * 1024;
@@ -97,22 +98,37 @@ export class AnswerBody implements AsyncIterable<Uint8Array> {
 }
 
 /**
- * A request's body on its way out: each piece passes the fence just before it is handed on. Whoever pulls does so when the
- * connection has room again, so what has passed the fence and is still in this process is at most its high-water mark, 64 KiB,
- * and one piece.
+ * A request's body on its way out: each piece passes the fence just before it is handed on, and so does its end, with which
+ * the head of an empty one is sent. Whoever pulls does so when the connection has room again, so what has passed the fence and
+ * is still in this process is at most its high-water mark, 64 KiB, and one piece.
+ *
+ * It is held to the length that its head says: over HTTP/2 nobody else does, and what is beyond it may be read as a request
+ * of its own by whatever passes it on over HTTP/1.1.
  *
  * @param isOver whether the answer has come to its end, after which nobody wants the rest.
+ * @param declaredBytes undefined where the head says nothing.
+ * @throws GloveboxError `EGRESS_DENIED` (`HEADER_REFUSED`) before the first byte too many, and at an end that comes too early.
  */
 export async function* fencedBody(
   body: AsyncIterable<Uint8Array>,
   fence: Fence,
   isOver: () => boolean,
+  declaredBytes: number | undefined,
 ): AsyncGenerator<Uint8Array, void, undefined> {
+  let bytes = 0;
   for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (declaredBytes !== undefined && bytes > declaredBytes) throw notAsDeclared('longer');
     for (let start = 0; start < chunk.byteLength; start += pieceBytes) {
       if (isOver()) return;
       fence();
       yield chunk.subarray(start, start + pieceBytes);
     }
   }
+  if (isOver()) return;
+  if (declaredBytes !== undefined && bytes < declaredBytes) throw notAsDeclared('shorter');
+  fence();
 }
+
+const notAsDeclared = (how: 'longer' | 'shorter'): Error =>
+  dialFailure('HEADER_REFUSED', `The body of the request is ${how} than its content-length says.`);

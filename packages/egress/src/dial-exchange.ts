@@ -130,7 +130,9 @@ export function exchange(connection: DialConnection, request: DialRequest, watch
           path: `${target.path}${target.query}`,
           method: method as Dispatcher.HttpMethod,
           headers: requestHeaders(request),
-          body: (request.body === undefined ? null : fencedBody(request.body, fence, () => isOver)) as never,
+          body: (request.body === undefined
+            ? null
+            : fencedBody(request.body, fence, () => isOver, declaredBytes(request.headers))) as never,
         },
         handler,
       );
@@ -138,4 +140,10 @@ export function exchange(connection: DialConnection, request: DialRequest, watch
       fail(error);
     }
   });
+}
+
+/** What is no length is refused by the client, which reads this header too. */
+function declaredBytes(headers: DialRequest['headers']): number | undefined {
+  const length = headers['content-length'];
+  return length === undefined ? undefined : Number(length);
 }
