@@ -184,6 +184,16 @@ export const egressSessionMutants: readonly Mutant[] = [
     why: 'an attempt would be closed before the last of its requests is on record',
   },
   {
+    file: source('tally'),
+    find: 'tallies.toSorted(byDeparture).slice',
+    replace: 'tallies.slice',
+    test: {
+      file: source('tally.test'),
+      name: 'lists what may have left, however many decoys were refused more often',
+    },
+    why: 'a node could push what it sent out of its receipt',
+  },
+  {
     file: attempt('egress-log-writer'),
     find: "    if (record.outcome !== 'open' && ",
     replace: '    if (',

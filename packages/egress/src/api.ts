@@ -234,7 +234,7 @@ export interface EgressSession {
 
 export interface EgressSummary {
   readonly requests: number;
-  /** Same scheme, host, port, method, outcome, rule and reason, counted; the commonest first, at most 200. */
+  /** Same scheme, host, port, method, outcome, rule and reason, counted; the commonest first, at most 200, what may have left before what was refused. */
   readonly decisions: readonly EgressTally[];
 }
 

@@ -49,3 +49,16 @@ it('lists 200 at most, and the commonest whenever it came', () => {
   expect(list).toHaveLength(200);
   expect(list[0]).toMatchObject({ host: 'h299.test', count: 2 });
 });
+
+it('lists what may have left, however many decoys were refused more often', () => {
+  const tally = new DecisionTally();
+  for (let i = 0; i < 600; i++) tally.add(denied(`h${i % 300}.test`));
+  for (let i = 0; i < 600; i++)
+    tally.add(denied(`h${i % 300}.test`, { outcome: 'over-budget', reason: 'TOO_MANY_REQUESTS' }));
+  tally.add(denied('a.test', { outcome: 'done', reason: null, rule: 'http.rules[0]' }));
+  tally.add(denied('a.test', { outcome: 'over-budget', reason: 'RESPONSE_TOO_LARGE', rule: 'http.rules[0]' }));
+  const list = tally.list();
+  expect(list).toHaveLength(200);
+  expect(list.slice(-2)).toMatchObject([{ outcome: 'done' }, { reason: 'RESPONSE_TOO_LARGE' }]);
+  expect(list[0]).toMatchObject({ host: 'h0.test', count: 2 });
+});

@@ -13,8 +13,20 @@ export class DecisionTally {
     this.#counts.set(key, { scheme, host, port, method, outcome, rule, reason, count });
   }
 
-  /** The commonest first; of those that are as common, the one that came first. */
+  /**
+   * The commonest first; of those that are as common, the one that came first. What may have left comes before what was
+   * refused where there is no room for all: decoys must not push it out of a receipt.
+   */
   list(): EgressTally[] {
-    return [...this.#counts.values()].sort((a, b) => b.count - a.count).slice(0, maxTallies);
+    const tallies = [...this.#counts.values()].sort(byCount);
+    const kept = new Set(tallies.toSorted(byDeparture).slice(0, maxTallies));
+    return tallies.filter((tally) => kept.has(tally));
   }
 }
+
+const byCount = (a: EgressTally, b: EgressTally): number => b.count - a.count;
+
+const byDeparture = (a: EgressTally, b: EgressTally): number => Number(mayHaveLeft(b)) - Number(mayHaveLeft(a));
+
+const mayHaveLeft = ({ outcome, reason }: EgressTally): boolean =>
+  outcome !== 'denied' && reason !== 'TOO_MANY_REQUESTS' && reason !== 'TOO_MANY_REDIRECTS';
