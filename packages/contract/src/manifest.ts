@@ -55,8 +55,11 @@ export const httpRuleSchema = z.strictObject({
   port: z.int().min(1).max(65_535).default(443),
   methods: z.array(z.enum(methods)).min(1).max(methods.length),
   paths: z.array(z.string().max(1024).startsWith('/')).min(1).max(64),
-  /** Whether a GET may become a WebSocket, over which bytes then go both ways. */
-  websocket: z.boolean().default(false),
+  /**
+   * Whether a GET may become a WebSocket, over which bytes then go both ways. Without a default: a manifest that does not
+   * name it is merged into artifacts as it always was, under the same digest.
+   */
+  websocket: z.boolean().exactOptional(),
   reason: z.string().min(1).max(300).optional(),
 });
 export type HttpRule = z.infer<typeof httpRuleSchema>;
