@@ -142,9 +142,9 @@ export const egressSessionMutants: readonly Mutant[] = [
     why: 'a node could make any number of requests',
   },
   {
-    file: source('budgets'),
-    find: 'Math.min(asked, this.#grant.maxRequests - this.#requests)',
-    replace: 'asked',
+    file: source('session-exchange'),
+    find: "      if (this.#ports.budgets.takeRequest() === 'none-left') return false;\n",
+    replace: '',
     test: budgets('the number of requests counts each retry, and allows none beyond it'),
     why: 'retries would be requests that no budget counts',
   },
@@ -182,6 +182,13 @@ export const egressSessionMutants: readonly Mutant[] = [
     replace: '',
     test: ending('fails the attempt when its records were not kept, once the cell is dead'),
     why: 'an attempt would be closed before the last of its requests is on record',
+  },
+  {
+    file: source('dial-scope'),
+    find: '    request.progress?.connected(connection.link.address, connection.link.protocol);\n    const isReused',
+    replace: '    const isReused',
+    test: budgets('the number of requests counts the retries of one that fails, and tells where each went'),
+    why: 'of a request that got no answer the log would say that it went nowhere',
   },
   {
     file: source('tally'),

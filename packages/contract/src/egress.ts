@@ -135,7 +135,7 @@ export const egressRecordSchema = z.strictObject({
   /** The rule that allowed or denied it; null where none says anything of it. */
   rule: z.string().nullable(),
   reason: z.enum(egressReasons).nullable(),
-  /** Where the connection went; null where none was made. */
+  /** Where the connection went, the last of them, whether or not an answer came; null where none came about. */
   address: z.string().nullable(),
   protocol: z.string().nullable(),
   status: z.int().nullable(),

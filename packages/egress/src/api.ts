@@ -124,6 +124,15 @@ export interface DialRequest {
   readonly timeouts: DialTimeouts;
   /** Tries beyond the first, for requests that are safe to repeat. */
   readonly retries: number;
+  readonly progress?: DialProgress;
+}
+
+/** What is told on the way to an answer, whether one comes or not. */
+export interface DialProgress {
+  /** There is a connection on which the request is about to leave. Told again where it takes another one. */
+  connected(address: string, protocol: 'h1' | 'h2'): void;
+  /** Whether there may be one more try, asked before the wait for it; false: what there is is given as it is. */
+  mayRetry(): boolean;
 }
 
 export interface DialResponse {

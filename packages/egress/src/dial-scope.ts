@@ -43,6 +43,7 @@ export class ConnectionScope implements DialScope {
     const watch = this.#watch(request);
     try {
       const connection = await this.#open(request, watch, ['http/1.1']);
+      request.progress?.connected(connection.link.address, connection.link.protocol);
       const upgraded = await upgradeConnection(connection, request, watch);
       this.#tie(request.signal, connection);
       return upgraded;
@@ -76,7 +77,7 @@ export class ConnectionScope implements DialScope {
           })
         : undefined;
       if (watch.signal.aborted) throw watch.signal.reason;
-      if (delayMs === undefined) {
+      if (delayMs === undefined || request.progress?.mayRetry() === false) {
         if (tried.kind === 'failed') throw tried.error;
         return { answer: tried, retried };
       }
@@ -111,6 +112,7 @@ export class ConnectionScope implements DialScope {
       const failure = toDialFailure(error, originOf(request), 'connecting');
       return { kind: 'failed', stage: 'sent', error: failure, isReused: false };
     }
+    request.progress?.connected(connection.link.address, connection.link.protocol);
     const isReused = connection.used;
     const done = await exchange(connection, request, watch);
     return done.kind === 'answered' ? { ...done, connection } : { ...done, isReused };

@@ -54,9 +54,16 @@ export class RequestRecord {
     this.#record.rule = rule;
   }
 
-  answered(answer: { status: number; address: string; protocol: string; retries: number }): void {
-    const { status, address, protocol, retries } = answer;
-    Object.assign(this.#record, { status, address, protocol, retries });
+  connected(address: string, protocol: string): void {
+    Object.assign(this.#record, { address, protocol });
+  }
+
+  retried(): void {
+    this.#record.retries++;
+  }
+
+  answered({ status, address, protocol }: { status: number; address: string; protocol: string }): void {
+    Object.assign(this.#record, { status, address, protocol });
   }
 
   sentUp(bytes: number): void {

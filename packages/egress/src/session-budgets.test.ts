@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { closeDialers } from '../test/dialing.ts';
 import { closeOrigins, type Handler, openHttp1 } from '../test/origins.ts';
-import { type CellOptions, closeCells, openCell, readAnswer } from '../test/sessions.ts';
+import { type CellOptions, closeCells, openCell, readAnswer, until } from '../test/sessions.ts';
 
 afterEach(async () => {
   closeCells();
@@ -48,10 +48,26 @@ describe('the number of requests', () => {
     expect((await cell.ask(url('/'))).problem).toMatchObject({ reason: 'TOO_MANY_REQUESTS' });
   });
 
-  it('gets back the retries that were not needed', async () => {
-    const { cell, url } = await opened(hello, { maxRequests: 2 });
-    for (let i = 0; i < 2; i++)
-      expect((await cell.ask(url('/'), { headers: { 'glovebox-retry': '5' } })).text).toBe('hello');
+  it('counts the retries of one that fails, and tells where each went', async () => {
+    const { origin, cell, url } = await opened((_request, response) => void response.destroy(), { maxRequests: 4 });
+    const { problem } = await cell.ask(url('/'), { headers: { 'glovebox-retry': '2' } });
+    expect(problem).toMatchObject({ reason: 'CONNECTION_LOST' });
+    expect(cell.records.at(-1)).toMatchObject({ outcome: 'failed', address: '127.0.0.1', protocol: 'h1', retries: 2 });
+    expect(origin.seen).toHaveLength(3);
+    expect((await cell.ask(url('/'))).problem).toMatchObject({ reason: 'CONNECTION_LOST' });
+    expect((await cell.ask(url('/'))).problem).toMatchObject({ reason: 'TOO_MANY_REQUESTS' });
+  });
+
+  it('leaves to others what a request does not need of its retries, while it goes on and afterwards', async () => {
+    const { origin, cell, url } = await opened(
+      (request, response) => (request.url === '/slow' ? undefined : void response.end('hello')),
+      { maxRequests: 3 },
+    );
+    const slow = cell.open('GET', url('/slow'), { 'glovebox-retry': '5' });
+    slow.end();
+    await until(() => origin.seen.length === 1);
+    const retrying = { headers: { 'glovebox-retry': '5' } };
+    for (let i = 0; i < 2; i++) expect((await cell.ask(url('/'), retrying)).text).toBe('hello');
     expect((await cell.ask(url('/'))).problem).toMatchObject({ reason: 'TOO_MANY_REQUESTS' });
   });
 

@@ -1,6 +1,14 @@
 import { GloveboxError } from '@glovebox/contract';
 import { answerRefusal, type Refusal, refusalOf } from './answers.ts';
-import type { CellRequest, DialRequest, DialResponse, DialScope, DialTimeouts, SessionOptions } from './api.ts';
+import type {
+  CellRequest,
+  DialProgress,
+  DialRequest,
+  DialResponse,
+  DialScope,
+  DialTimeouts,
+  SessionOptions,
+} from './api.ts';
 import type { Budgets } from './budgets.ts';
 import { type AttemptFence, attemptEnded } from './fence.ts';
 import type { RequestRecord } from './recording.ts';
@@ -36,6 +44,16 @@ export class Exchange {
   readonly #abort = new AbortController();
   #stoppedBy: 'cell' | 'attempt' | undefined;
   #answer: 'none' | 'begun' | 'whole' = 'none';
+  /** What has left is told of a request that fails as well: where to, and how often. */
+  readonly #progress: DialProgress = {
+    connected: (address, protocol) => this.#record.connected(address, protocol),
+    // Taken one by one: what was set aside for a try that never comes would be kept from other requests.
+    mayRetry: () => {
+      if (this.#ports.budgets.takeRequest() === 'none-left') return false;
+      this.#record.retried();
+      return true;
+    },
+  };
 
   constructor(ports: ExchangePorts, request: CellRequest, record: RequestRecord) {
     this.#ports = ports;
@@ -89,13 +107,11 @@ export class Exchange {
 
   async #relayAnswer(admitted: Admitted, requestBody: RequestBody): Promise<void> {
     const { budgets, trail } = this.#ports;
-    const { target, method, hops } = admitted;
+    const { target, method, hops, retries } = admitted;
     const body = await requestBody.begin();
-    const retries = body === undefined ? budgets.reserveRetries(admitted.retries) : 0;
     const response = await this.#dial(admitted, (dial) =>
       this.#ports.scope().request({ ...dial, method, body, retries }),
     );
-    budgets.returnRetries(retries - response.retries);
     this.#record.answered(response);
     trail.note(target, hops, response.status, response.headers.location);
     if (declaredBytes(method, response) > budgets.responseBytesLeft) throw tooLarge();
@@ -109,7 +125,7 @@ export class Exchange {
     const destroy = (): void => void socket.destroy();
     this.#abort.signal.addEventListener('abort', destroy);
     try {
-      this.#record.answered({ status, address, protocol: 'websocket', retries: 0 });
+      this.#record.answered({ status, address, protocol: 'websocket' });
       // 200 stands for the 101, which is no answer that a stream of the channel can have.
       this.#begin(answerHeadOf({ status: 200, headers }));
       await relaySocket(socket, requestBody.all(), (down) => this.#sendDown(down), timeouts.idle);
@@ -132,6 +148,7 @@ export class Exchange {
       allowances,
       fence: fence.check,
       signal: this.#abort.signal,
+      progress: this.#progress,
       timeouts: { ...timeouts, total: Math.min(timeouts.total, Math.ceil(leftMs)) },
     });
     // However long a dialer takes to give up, the attempt's end waits for no other side.
