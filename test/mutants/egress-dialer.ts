@@ -22,6 +22,27 @@ export const egressDialerMutants: readonly Mutant[] = [
     why: 'a name with a public address first would lead on to a private one',
   },
   {
+    file: 'packages/egress/src/vet-addresses.ts',
+    find: '  signal.throwIfAborted();',
+    replace: '',
+    test: connecting('a name is told to no name server for a request that nobody waits for any more'),
+    why: 'a name that a node made up would reach a name server after its attempt has ended',
+  },
+  {
+    file: 'packages/egress/src/race-addresses.ts',
+    find: '        fence();',
+    replace: '',
+    test: connecting('addresses are asked of the fence one by one: none is tried after it has closed'),
+    why: 'a host that was stopped would knock at the next address when it wakes',
+  },
+  {
+    file: 'packages/egress/src/proxy.ts',
+    find: '      permit.fence();\n      const socket',
+    replace: '      const socket',
+    test: tunnels('behind a proxy nothing is asked of it after the fence has closed, nor is it connected to again'),
+    why: 'a proxy would be asked for a connection of an attempt that has ended',
+  },
+  {
     file: 'packages/egress/src/dial-scope.ts',
     find: 'allowances.map(({ id }) => id).sort()]',
     replace: ']',

@@ -19,6 +19,7 @@ export function createDialer(settings: DialerSettings): Dialer {
     proxy: settings.proxy === undefined ? undefined : openProxy(settings.proxy),
   };
   const opened = new Set<{ destroy(): void }>();
+  let isDestroyed = false;
   /** One that has ended is forgotten: a server opens as many as it has attempts. */
   const kept = <T extends { destroy(): void }>(one: T): T => {
     const destroy = one.destroy.bind(one);
@@ -27,12 +28,15 @@ export function createDialer(settings: DialerSettings): Dialer {
       opened.delete(one);
       destroy();
     };
+    // Nobody would destroy it any more.
+    if (isDestroyed) one.destroy();
     return one;
   };
   return {
     scope: (_purpose, policy) => kept(new ConnectionScope(means, policy)),
     agents: (_purpose, policy) => kept(openAgents(means, policy)),
     destroy() {
+      isDestroyed = true;
       for (const one of opened) one.destroy();
     },
   };

@@ -4,6 +4,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Identity, makeCa, type TestCa } from '../test/ca.ts';
 import { ask, closeDialers, emptyZone, failure, openScope, readText, reasonOf } from '../test/dialing.ts';
 import { closeOrigins, openHttp1, openHttp2 } from '../test/origins.ts';
+import { dialFailure } from './dial-failure.ts';
 import { openProxy } from './proxy.ts';
 import { fixedResolver } from './resolver.ts';
 
@@ -97,6 +98,29 @@ describe('behind a proxy', () => {
     const { code, reason, error } = await failure(scope.request(ask('http://origin.test/')));
     expect({ code, reason }).toEqual({ code: 'EGRESS_FAILED', reason: 'PROXY_FAILED' });
     expect(JSON.stringify(error.toData()) + String(error.stack)).not.toMatch(/canary|c29tZW9uZ/);
+  });
+
+  it('fails when the proxy has no certificate that counts, and tells nobody which host it is on', async () => {
+    const { port, heads } = await openTunnels(undefined, ca.issue(['DNS:proxy.inside.test']));
+    const resolver = fixedResolver({ 'origin.test': ['127.0.0.1'], 'canary.inside.test': ['127.0.0.1'] }, emptyZone);
+    const scope = openScope({ resolver, extraCa: [ca.cert], proxy: `https://canary.inside.test:${port}` });
+    const { reason, error } = await failure(scope.request(ask('https://origin.test/')));
+    expect(reason).toBe('PROXY_FAILED');
+    expect(JSON.stringify(error.toData()) + String(error.stack)).not.toContain('inside.test');
+    expect(heads).toEqual([]);
+  });
+
+  it('nothing is asked of it after the fence has closed, nor is it connected to again', async () => {
+    const { port, heads } = await openTunnels();
+    const resolver = fixedResolver({ 'origin.test': ['127.0.0.1', '127.0.0.2'] }, emptyZone);
+    const scope = openScope({ resolver, proxy: `http://127.0.0.1:${port}` });
+    // For the request, for the connection, for this address, for the proxy's own; closed when it has been reached.
+    let asked = 0;
+    const fence = (): void => {
+      if (++asked > 4) throw dialFailure('ATTEMPT_ENDED', 'it has ended.');
+    };
+    expect(await reasonOf(scope.request(ask('http://origin.test/', { fence })))).toBe('ATTEMPT_ENDED');
+    expect(heads).toEqual([]);
   });
 
   it('fails when nobody listens there', async () => {

@@ -2,11 +2,10 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import type { Socket } from 'node:net';
 import { GloveboxError } from '@glovebox/contract';
 import { formatAddress, parseAddress } from './address.ts';
-import type { AddressBytes, Resolver } from './api.ts';
+import type { AddressBytes, Resolver, Target } from './api.ts';
 import { dialFailure } from './dial-failure.ts';
-import type { DialSockets } from './dial-sockets.ts';
 import type { DialTls } from './dial-tls.ts';
-import { type Reached, raceAddresses } from './race-addresses.ts';
+import { type ConnectPermit, type Reached, raceAddresses } from './race-addresses.ts';
 import { untilAborted } from './timeouts.ts';
 
 /** An HTTP proxy by which this host reaches the outside. An admin names it, so its own address is not judged. */
@@ -15,15 +14,15 @@ export interface UpstreamProxy {
    * A tunnel to one of these addresses, in this order. What is asked for is an address that was judged, never a name: a proxy
    * that looks a name up itself would get an answer that nobody has seen.
    *
-   * @throws GloveboxError `EGRESS_FAILED` (`PROXY_FAILED`), or the signal's reason.
+   * @throws GloveboxError `EGRESS_FAILED` (`PROXY_FAILED`), in whose text the proxy has no name, what the fence throws, or the
+   *   signal's reason.
    */
-  reach(
-    addresses: readonly AddressBytes[],
-    port: number,
-    means: { readonly resolver: Resolver; readonly tls: DialTls },
-    sockets: DialSockets,
-    signal: AbortSignal,
-  ): Promise<Reached>;
+  reach(addresses: readonly AddressBytes[], port: number, means: ProxyMeans, permit: ConnectPermit): Promise<Reached>;
+}
+
+export interface ProxyMeans {
+  readonly resolver: Resolver;
+  readonly tls: DialTls;
 }
 
 /** @throws GloveboxError `CONFIG_INVALID`; the URL is not in its text, for it may hold a password. */
@@ -36,17 +35,30 @@ export function openProxy(unsafeUrl: string): UpstreamProxy {
   const target = { host, literal: parseAddress(host), port: Number(url.port) || (secure ? 443 : 80) };
   const authorization = authorizationOf(url);
 
+  /** One proxy may take another connection for another address, so each try has its own. */
+  async function tunnel(address: AddressBytes, port: number, { resolver, tls }: ProxyMeans, permit: ConnectPermit) {
+    const bare = await reachProxy(target, resolver, permit);
+    try {
+      const spoken = secure ? await secureProxy(bare, target, tls, permit) : bare;
+      permit.fence();
+      const socket = await openTunnel(spoken, formatAddress(address), port, authorization, permit.signal);
+      return { socket, bare, address };
+    } catch (error) {
+      bare.destroy();
+      throw error;
+    }
+  }
+
   return {
-    async reach(addresses, port, { resolver, tls }, sockets, signal) {
+    async reach(addresses, port, means, permit) {
       let failure: unknown;
       for (const address of addresses) {
+        // What it throws is no failure of an address.
+        permit.fence();
         try {
-          const bare = await reachProxy(target, resolver, sockets, signal);
-          const spoken = secure ? await tls.secure(bare, target, ['http/1.1'], signal) : bare;
-          const socket = await openTunnel(spoken, formatAddress(address), port, authorization, signal);
-          return { socket, bare, address };
+          return await tunnel(address, port, means, permit);
         } catch (error) {
-          if (signal.aborted) throw signal.reason;
+          permit.signal.throwIfAborted();
           failure = error;
         }
       }
@@ -55,20 +67,41 @@ export function openProxy(unsafeUrl: string): UpstreamProxy {
   };
 }
 
+type ProxyTarget = Pick<Target, 'host' | 'literal' | 'port'>;
+
 async function reachProxy(
-  { host, literal, port }: { host: string; literal: AddressBytes | undefined; port: number },
+  { host, literal, port }: ProxyTarget,
   resolver: Resolver,
-  sockets: DialSockets,
-  signal: AbortSignal,
+  permit: ConnectPermit,
 ): Promise<Socket> {
+  const { signal } = permit;
   try {
     const addresses = literal === undefined ? await untilAborted(resolver.resolve(host, signal), signal) : [literal];
-    return (await raceAddresses(addresses, port, sockets, signal)).socket;
+    return (await raceAddresses(addresses, port, permit)).socket;
   } catch (error) {
-    if (signal.aborted) throw signal.reason;
-    const { code } = error as { code?: unknown };
-    throw dialFailure('PROXY_FAILED', `The proxy cannot be reached (${typeof code === 'string' ? code : 'unknown'}).`);
+    throw signal.aborted ? signal.reason : failed('The proxy cannot be reached', error);
   }
+}
+
+/** Which host an admin's proxy is on is none of a node's business. */
+async function secureProxy(
+  bare: Socket,
+  target: ProxyTarget,
+  tls: DialTls,
+  { fence, signal }: ConnectPermit,
+): Promise<Socket> {
+  fence();
+  try {
+    return await tls.secure(bare, target, ['http/1.1'], signal);
+  } catch (error) {
+    throw signal.aborted ? signal.reason : failed('TLS with the proxy cannot be agreed on', error);
+  }
+}
+
+function failed(what: string, error: unknown): Error {
+  const { code, details } = error as { code?: unknown; details?: { code?: unknown } };
+  const name = details?.code ?? code;
+  return dialFailure('PROXY_FAILED', `${what} (${typeof name === 'string' ? name : 'unknown'}).`);
 }
 
 /** CONNECT (RFC 9110, section 9.3.6), for plain HTTP too: a proxy that is sent requests would read and change them. */

@@ -1,10 +1,18 @@
 import { connect as connectSocket, type Socket } from 'node:net';
 import { formatAddress } from './address.ts';
-import type { AddressBytes } from './api.ts';
+import type { AddressBytes, Fence } from './api.ts';
 import type { DialSockets } from './dial-sockets.ts';
 
 /** As RFC 8305 has it: after this long without an answer the next address is tried beside the first. */
 const nextAddressMs = 250;
+
+/** What each step of a new connection is subject to. */
+export interface ConnectPermit {
+  readonly sockets: DialSockets;
+  /** Asked before whatever is sent, such as the first packet to each address: the steps before it may take long. */
+  readonly fence: Fence;
+  readonly signal: AbortSignal;
+}
 
 export interface Reached {
   readonly socket: Socket;
@@ -18,13 +26,12 @@ export interface Reached {
  *
  * Addresses, no names: between this and the judgement nothing is looked up again.
  *
- * @throws what the last socket threw, or the signal's reason; no socket of it is then left.
+ * @throws what the last socket or the fence threw, or the signal's reason; no socket of it is then left.
  */
 export function raceAddresses(
   addresses: readonly AddressBytes[],
   port: number,
-  sockets: DialSockets,
-  signal: AbortSignal,
+  { sockets, fence, signal }: ConnectPermit,
 ): Promise<Reached> {
   return new Promise((resolve, reject) => {
     const waiting = [...addresses];
@@ -46,6 +53,12 @@ export function raceAddresses(
       const address = waiting.shift();
       if (address === undefined) {
         if (pending.size === 0) settle(() => reject(failure));
+        return;
+      }
+      try {
+        fence();
+      } catch (error) {
+        settle(() => reject(error));
         return;
       }
       const socket = connectSocket({ host: formatAddress(address), port, noDelay: true, keepAlive: true });

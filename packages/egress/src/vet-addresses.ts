@@ -20,7 +20,7 @@ const triedAddresses = 8;
  * public one gets it past a check, the private one is where the connection falls through to. An address of a family that this
  * host cannot reach is not refused for that; it fails to connect, and the next is tried.
  *
- * @throws GloveboxError `EGRESS_DENIED` with the reason of the policy, or what the resolver throws.
+ * @throws GloveboxError `EGRESS_DENIED` with the reason of the policy, what the resolver throws, or the signal's reason.
  */
 export async function vetAddresses(
   { target, allowances }: Route,
@@ -28,6 +28,8 @@ export async function vetAddresses(
   policy: Pick<Policy, 'judgeAddress'>,
   signal: AbortSignal,
 ): Promise<readonly AddressBytes[]> {
+  // The name alone tells something to whoever answers for it: none is asked for that nobody waits for.
+  signal.throwIfAborted();
   const addresses =
     target.literal === undefined ? await untilAborted(resolver.resolve(target.host, signal), signal) : [target.literal];
   if (addresses.length === 0) throw dialFailure('NAME_NOT_FOUND', `${target.host}: it has no address.`);

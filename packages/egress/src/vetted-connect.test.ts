@@ -15,6 +15,7 @@ import {
 import { closeOrigins, openHttp1, openHttp2, openRaw } from '../test/origins.ts';
 import { openSilent } from '../test/silent.ts';
 import type { Resolver } from './api.ts';
+import { dialFailure } from './dial-failure.ts';
 import { fixedResolver } from './resolver.ts';
 
 let ca: TestCa;
@@ -87,6 +88,29 @@ describe('a name', () => {
     expect(await failure(request)).toMatchObject({ code: 'EGRESS_TIMED_OUT', reason: 'CONNECT_TIMED_OUT' });
   });
 
+  it('is told to no name server for a request that nobody waits for any more', async () => {
+    const { port } = await ok();
+    const asked: string[] = [];
+    const resolver: Resolver = {
+      resolve: async (host) => {
+        asked.push(host);
+        return [Uint8Array.of(127, 0, 0, 1)];
+      },
+    };
+    const dialer = openDialer({ resolver });
+    const scope = dialer.scope('node', loopbackOnly);
+    expect(await readText((await scope.request(ask(`http://asked.test:${port}/`))).body)).toBe('ok');
+    const given = { signal: AbortSignal.abort() };
+    expect(await reasonOf(scope.request(ask(`http://given-up.test:${port}/`, given)))).toBe('CONNECTION_LOST');
+    expect(await reasonOf(scope.upgrade(ask(`http://given-up.test:${port}/`, given)))).toBe('CONNECTION_LOST');
+    scope.destroy();
+    expect(await reasonOf(scope.request(ask(`http://ended.test:${port}/`)))).toBe('ATTEMPT_ENDED');
+    dialer.destroy();
+    const late = dialer.scope('node', loopbackOnly);
+    expect(await reasonOf(late.request(ask(`http://late.test:${port}/`)))).toBe('ATTEMPT_ENDED');
+    expect(asked).toEqual(['asked.test']);
+  });
+
   it('is judged with the allowances of its request', async () => {
     const { port } = await ok();
     const scope = openDialer().scope('node', {
@@ -129,6 +153,22 @@ describe('addresses', () => {
     try {
       const answer = await openScope(zone(['127.0.0.3', '127.0.0.1'])).request(ask(`http://origin.test:${port}/`));
       expect(answer.address).toBe('127.0.0.1');
+    } finally {
+      await full.close();
+    }
+  });
+
+  it('are asked of the fence one by one: none is tried after it has closed', async () => {
+    const origin = await ok();
+    const full = await openSilent('127.0.0.3', origin.port);
+    try {
+      const closesAtMs = performance.now() + 150;
+      const fence = (): void => {
+        if (performance.now() > closesAtMs) throw dialFailure('ATTEMPT_ENDED', 'it has ended.');
+      };
+      const scope = openScope(zone(['127.0.0.3', '127.0.0.1']));
+      expect(await reasonOf(scope.request(ask(`http://origin.test:${origin.port}/`, { fence })))).toBe('ATTEMPT_ENDED');
+      expect(origin.connections).toBe(0);
     } finally {
       await full.close();
     }

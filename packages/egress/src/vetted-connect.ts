@@ -2,10 +2,10 @@ import type { Socket } from 'node:net';
 import { formatAddress } from './address.ts';
 import type { Policy, Resolver } from './api.ts';
 import { toDialFailure } from './dial-failure.ts';
-import { type DialSockets, killSocket } from './dial-sockets.ts';
+import { killSocket } from './dial-sockets.ts';
 import type { DialTls, TlsIdentity } from './dial-tls.ts';
 import type { UpstreamProxy } from './proxy.ts';
-import { type Reached, raceAddresses } from './race-addresses.ts';
+import { type ConnectPermit, type Reached, raceAddresses } from './race-addresses.ts';
 import { type Route, vetAddresses } from './vet-addresses.ts';
 
 /** What connections of one dialer are made with. */
@@ -15,15 +15,11 @@ export interface ConnectMeans {
   readonly proxy: UpstreamProxy | undefined;
 }
 
-export interface ConnectRequest {
+export interface ConnectRequest extends ConnectPermit {
   readonly route: Route;
   readonly policy: Pick<Policy, 'judgeAddress'>;
-  readonly sockets: DialSockets;
   /** Protocols to offer, by the names of ALPN. */
   readonly protocols: readonly ('h2' | 'http/1.1')[];
-  /** Asked again after the look-up, before the first byte to the other side: a look-up may take long. */
-  readonly fence: () => void;
-  readonly signal: AbortSignal;
   readonly identity?: TlsIdentity;
 }
 
@@ -42,20 +38,21 @@ export interface Link {
  * @throws GloveboxError; no socket of it is then left.
  */
 export async function vettedConnect(means: ConnectMeans, request: ConnectRequest): Promise<Link> {
-  const { route, policy, sockets, signal, fence } = request;
+  const { route, policy, signal, fence } = request;
   const { target } = route;
   const origin = `${target.scheme}://${target.host}:${target.port}`;
   const addresses = await vetAddresses(route, means.resolver, policy, signal);
-  fence();
   let reached: Reached | undefined;
   try {
     reached =
       means.proxy === undefined
-        ? await raceAddresses(addresses, target.port, sockets, signal)
-        : await means.proxy.reach(addresses, target.port, means, sockets, signal);
+        ? await raceAddresses(addresses, target.port, request)
+        : await means.proxy.reach(addresses, target.port, means, request);
     fence();
     if (target.scheme === 'http') return linkOf(reached.socket, reached, 'h1');
     const secured = await means.tls.secure(reached.socket, target, request.protocols, signal, request.identity);
+    // HTTP/2 greets before anything is asked.
+    fence();
     return linkOf(secured, reached, secured.alpnProtocol === 'h2' ? 'h2' : 'h1');
   } catch (error) {
     reached?.socket.destroy();
