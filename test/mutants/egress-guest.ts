@@ -89,11 +89,27 @@ export const egressGuestMutants: readonly Mutant[] = [
   },
   {
     file: 'packages/guest/src/net/egress-error.ts',
-    find: "if (isEgressCode(property(error, 'code'))) return error;",
-    replace: '',
+    find: "if (isEgressCode(property(error, 'code'))) {",
+    replace: 'if (false) {',
     test: connections(
       'an answer that is the host’s own ends the run with its code through a library that wraps it twice',
     ),
     why: 'a denied request would be reported as a fault of the node',
+  },
+  {
+    file: 'packages/guest/src/net/egress-error.ts',
+    find: 'if (property(error, nodeErrorMark) === true) return error;',
+    replace: 'return error;',
+    test: connections(
+      'an answer that is the host’s own is told with its details through a library that copies its code',
+    ),
+    why: 'the patch of a denial would be lost where a library copies no more than its code',
+  },
+  {
+    file: 'packages/guest/src/harness/attempt.ts',
+    find: 'runSoon(() => undefined);',
+    replace: '',
+    test: connections('what is no HTTP/1.1 fails one that waits so and takes no notice of what it hears'),
+    why: 'the process would end without a result',
   },
 ];

@@ -53,6 +53,22 @@ describe('a node that declares no http', () => {
     expect(asked).toEqual([]);
   });
 
+  it.each([
+    [
+      'a library',
+      `const https = await import('node:https'); https.get('https://api.test/'); await new Promise((r) => setTimeout(r, 1000))`,
+    ],
+    ['a name', `await (await import('node:dns/promises')).lookup('api.test')`],
+    ['a name server', `await (await import('node:dns/promises')).resolve4('api.test')`],
+    ['a server', `(await import('node:net')).createServer().listen(0); await new Promise((r) => setTimeout(r, 1000))`],
+  ])('that asks Node.js for %s is told what there is instead', async (_what, body) => {
+    expect((await run(body)).outcome).toMatchObject({
+      error: { code: 'CELL_HTTP_ONLY', message: expect.stringContaining('capabilities.http of node.json') },
+    });
+    const file = `(await import('node:fs')).readFileSync('/etc/passwd')`;
+    expect((await run(file)).outcome).toMatchObject({ error: { code: 'NODE_FAILED' } });
+  });
+
   it('connects to nothing by any other way', async () => {
     const { outcome, asked } = await run(`
       const net = await import('node:net'); const tls = await import('node:tls'); const http = await import('node:http'); const codes = [];

@@ -129,6 +129,18 @@ describe('node:http and node:https', () => {
     expect(asked.map(({ aborted }) => aborted)).toEqual([true, true]);
   });
 
+  it('know how many bytes went each way, and connect anew where they were closed', async () => {
+    const { output } = await run(`
+      const socket = new net.Socket(); const get = 'GET /status/200?x HTTP/1.1\\r\\n\\r\\n'; const said = [];
+      for (let i = 0; i < 2; i++) {
+        socket.connect(80, 'api.test'); let bytes = 0;
+        await new Promise((r) => { socket.once('connect', () => socket.write(get)); socket.on('data', (c) => { bytes += c.length; if (String(c).endsWith('0\\r\\n\\r\\n')) r() }) });
+        said.push(socket.bytesWritten === get.length, socket.bytesRead === bytes); socket.removeAllListeners('data'); socket.destroy(); await new Promise((r) => socket.once('close', r));
+      }
+      return said`);
+    expect(output).toEqual([true, true, true, true]);
+  });
+
   it('pipeline, and get the answers in order', async () => {
     const { output, asked } = await run(`
       const socket = net.connect(80, 'api.test'); socket.write('GET /status/200?one HTTP/1.1\\r\\nHost: x\\r\\n\\r\\nPOST /echo HTTP/1.1\\r\\nHost: x\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n3;x=y\\r\\nabc\\r\\n0\\r\\nTrailer: t\\r\\n\\r\\nGET /status/200?three HTTP/1.1\\r\\nConnection: close\\r\\n\\r\\n');
@@ -183,6 +195,19 @@ describe('an answer that is the host’s own', () => {
     ['a code that is none', `await fetch('https://api.test/failed/TIMED_OUT')`, 'EGRESS_FAILED', true],
   ])('ends the run with its code through %s', async (_how, body, code, retryable) => {
     expect(await failure(body)).toMatchObject({ code, retryable });
+  });
+
+  it.each([
+    [
+      'a library that copies its code',
+      `const e = await ctx.fetch('https://api.test/denied').catch((e) => e); throw Object.assign(new Error('lib', { cause: e }), { code: e.code })`,
+    ],
+    ['several that all failed', `await Promise.any([1, 2].map(() => fetch('https://api.test/denied')))`],
+  ])('is told with its details through %s', async (_how, body) => {
+    expect(await failure(body)).toMatchObject({
+      code: 'EGRESS_DENIED',
+      details: { reason: 'PATH_NOT_DECLARED', patch: { rules: [{ host: 'api.test' }] }, hint: 'Declare the path.' },
+    });
   });
 
   it('is what a reader of an answer by node:http is told when it breaks off', async () => {
@@ -262,6 +287,18 @@ describe('what is no HTTP/1.1', () => {
     ).toMatchObject({
       code: 'CELL_HTTP_ONLY',
     });
+  });
+
+  it('fails one that waits so and takes no notice of what it hears', async () => {
+    const body = `net.connect(8080, 'api.test').on('error', () => {}); await new Promise(() => {})`;
+    expect(await failure(body)).toMatchObject({ code: 'NODE_NEVER_SETTLED' });
+  });
+
+  it('says that methods are written in capitals', async () => {
+    const { output } = await run(
+      `const say = (method) => fetch('https://api.test/status/200', { method }).then((r) => r.status, (e) => e.cause.message); return [await say('patch'), await say('PATCH')]`,
+    );
+    expect(output).toEqual([expect.stringContaining('written in capitals'), 200]);
   });
 
   it('is HTTP/1.1 where a client offers that as well', async () => {

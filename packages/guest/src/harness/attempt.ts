@@ -9,7 +9,7 @@ import { type Control, paths, textOfBody } from './control.ts';
 import { FileWriter } from './files.ts';
 import { describeThrown, type Failure, failureText } from './guest-error.ts';
 import { LogStream } from './log-stream.ts';
-import { apply, parseJsonText, startTimer } from './primordials.ts';
+import { apply, parseJsonText, runSoon, startTimer } from './primordials.ts';
 import { ProgressReporter } from './progress.ts';
 import { whenSettled } from './promises.ts';
 
@@ -86,8 +86,12 @@ export class Attempt {
 
   /** The event loop has nothing left to do. */
   drained(): void {
-    // What waits for a server that never speaks hears of it now, and may tell why it fails.
-    if (this.#state.kind !== 'ended' && this.#network.giveUp()) return;
+    // What waits for a server that never speaks hears of it now, and may tell why it fails. Once more around the loop: where
+    // that leads to nothing, Node.js would end the process without a word, as it tells but once of a loop that stays empty.
+    if (this.#state.kind !== 'ended' && this.#network.giveUp()) {
+      runSoon(() => undefined);
+      return;
+    }
     const what = this.#state.kind === 'loading' ? 'A top-level await' : 'The handler';
     this.#failWith({ code: 'NODE_NEVER_SETTLED', message: `${what} waits for something that can never happen.` });
   }

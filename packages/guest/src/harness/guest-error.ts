@@ -26,8 +26,8 @@ export interface Failure {
  * What was thrown, as a failure of the attempt. It may be anything: null, a string, a proxy that throws at every touch.
  *
  * A NodeError keeps its code. A request that came to nothing keeps its own, however a library has wrapped it. ENOSPC, also as a
- * cause, means that scratch is full: nothing else can be written to.
- * Everything else is `fallback`.
+ * cause, means that scratch is full: nothing else can be written to. What Node.js refuses of the network tells what there is
+ * instead, as its own words are about a flag that no author has. Everything else is `fallback`.
  */
 export function describeThrown(thrown: unknown, fallback: 'NODE_FAILED' | 'NODE_LOAD_FAILED'): Failure {
   const message = messageOf(thrown);
@@ -44,6 +44,7 @@ export function describeThrown(thrown: unknown, fallback: 'NODE_FAILED' | 'NODE_
     return { code, message: textOf(egress, 'message') ?? message, stack, ...nodeErrorFields(egress) };
   }
   if (isScratchFull(thrown)) return { code: 'SCRATCH_FULL', message, stack };
+  if (askedForNetwork(thrown)) return { code: 'CELL_HTTP_ONLY', message: noNetwork, stack };
   return { code: fallback, message, stack };
 }
 
@@ -114,10 +115,23 @@ function withoutOwnFrames(stack: string): string {
   return text;
 }
 
-function isScratchFull(thrown: unknown): boolean {
+const isScratchFull = (thrown: unknown): boolean => hasCause(thrown, (error) => textOf(error, 'code') === 'ENOSPC');
+
+const noNetwork =
+  'The node asked Node.js itself for the network: a socket, a server or a name. A cell has none of these. ctx.fetch and HTTP libraries reach what capabilities.http of node.json declares; without it there is nothing to reach.';
+
+/** Node.js names the permission, except where a name was to be looked up or a datagram socket bound: then the call. */
+const askedForNetwork = (thrown: unknown): boolean =>
+  hasCause(thrown, (error) => {
+    if (textOf(error, 'code') !== 'ERR_ACCESS_DENIED') return false;
+    const permission = textOf(error, 'permission');
+    return permission === 'Net' || (permission === undefined && textOf(error, 'syscall') !== undefined);
+  });
+
+function hasCause(thrown: unknown, is: (error: unknown) => boolean): boolean {
   let error = thrown;
   for (let n = 0; n <= maxCauses; n++) {
-    if (textOf(error, 'code') === 'ENOSPC') return true;
+    if (is(error)) return true;
     error = property(error, 'cause');
   }
   return false;

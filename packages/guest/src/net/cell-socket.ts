@@ -10,9 +10,14 @@ type Done = (error?: Error | null) => void;
 
 /** Where the far end of a socket is kept. Not a private field: a socket that the node made itself gets one when it connects. */
 const far: unique symbol = Symbol('glovebox.far');
+const bytesIn: unique symbol = Symbol('glovebox.bytesIn');
+const bytesOut: unique symbol = Symbol('glovebox.bytesOut');
 
 interface Reached extends Socket {
   [far]?: Conversation;
+  /** What was read, and what was written and taken, since it connected. */
+  [bytesIn]?: number;
+  [bytesOut]?: number;
 }
 
 export interface SocketKit {
@@ -77,6 +82,19 @@ export function makeSocketKit(net: Net, exchanges: Exchanges, phraseOf: PhraseOf
         return this.connecting;
       },
     },
+    // Those of `node:net` ask the handle.
+    bytesRead: {
+      configurable: true,
+      get(this: Reached) {
+        return this[bytesIn] ?? 0;
+      },
+    },
+    bytesWritten: {
+      configurable: true,
+      get(this: Reached) {
+        return (this[bytesOut] ?? 0) + this.writableLength;
+      },
+    },
   };
   Object.defineProperties(CellSocket.prototype, face);
 
@@ -84,9 +102,11 @@ export function makeSocketKit(net: Net, exchanges: Exchanges, phraseOf: PhraseOf
     if (socket._write !== CellSocket.prototype._write) adopt(socket);
     opened.add(socket);
     origins.set(socket, origin);
+    Object.assign(socket, { [bytesIn]: 0, [bytesOut]: 0 });
     socket[far] = new Conversation(origin, exchanges, phraseOf, {
       push: (bytes) => {
         touch(socket);
+        if (bytes !== null) socket[bytesIn] = (socket[bytesIn] ?? 0) + bytes.length;
         return !socket.destroyed && socket.push(bytes);
       },
       fail: (error) => breakOff(socket, error),
@@ -125,7 +145,11 @@ export function makeSocketKit(net: Net, exchanges: Exchanges, phraseOf: PhraseOf
 function receive(socket: Reached, bytes: Buffer, done: Done): void {
   touch(socket);
   const conversation = socket[far];
-  if (conversation) conversation.receive(bytes, done);
+  const taken = (): void => {
+    socket[bytesOut] = (socket[bytesOut] ?? 0) + bytes.length;
+    done();
+  };
+  if (conversation) conversation.receive(bytes, taken);
   else done(new Error('This socket was never connected'));
 }
 

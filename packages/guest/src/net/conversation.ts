@@ -4,7 +4,7 @@ import { AnswerOutlet } from './answer-outlet.ts';
 import { brokenOff, httpOnly, refusedHere, subjectOf } from './egress-error.ts';
 import type { AnswerTaker, Exchange, Exchanges } from './exchange.ts';
 import { RequestBody } from './request-body.ts';
-import { mayBeHttp, type Origin, type ParsedHead, parseRequestHead } from './request-head.ts';
+import { mayBeHttp, type Origin, type ParsedHead, parseRequestHead, startsInLowerCase } from './request-head.ts';
 
 const maxHeadBytes = 64 * 1024;
 const headEnd = Buffer.from('\r\n\r\n');
@@ -137,7 +137,11 @@ export class Conversation {
   #begin(): boolean {
     while (this.#rest[0] === 13 || this.#rest[0] === 10) this.#rest = this.#rest.subarray(1);
     const { host, port } = this.#origin;
-    if (!mayBeHttp(this.#rest)) throw httpOnly(`To ${host}:${port} was written what is no HTTP/1.1`);
+    if (!mayBeHttp(this.#rest)) {
+      // What `fetch` makes of `method: 'patch'`.
+      const aside = startsInLowerCase(this.#rest) ? ', whose methods are written in capitals' : '';
+      throw httpOnly(`To ${host}:${port} was written what is no HTTP/1.1${aside}`);
+    }
     const end = this.#rest.indexOf(headEnd);
     if (end === -1) {
       if (this.#rest.length > maxHeadBytes)

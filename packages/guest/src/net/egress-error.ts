@@ -1,5 +1,6 @@
 import type { EgressReason, Json } from '@glovebox/contract';
 import { NodeError } from '@glovebox/sdk';
+import { nodeErrorMark } from '@glovebox/sdk/context-rules';
 import { execPattern, indexOfText, parseJsonText, sliceText } from '../harness/primordials.ts';
 import { property } from '../harness/property.ts';
 import { codeOfReason, type EgressCode, isEgressCode } from './names.ts';
@@ -92,12 +93,19 @@ export function brokenOff(error: unknown, subject: string): Error {
   return egressError(code, `${subject} broke off`, { reason, hint: typeof message === 'string' ? `${message}.` : '' });
 }
 
-/** The error of ours that `thrown` is, or that a library has wrapped in it. */
+/**
+ * The error of ours that `thrown` is, or that a library has wrapped in it: as a cause, or as the first of several that an
+ * AggregateError has. Libraries copy the code to an error of their own; the details are only in ours, so that one goes first.
+ */
 export function egressErrorIn(thrown: unknown): unknown {
+  let copy: unknown;
   let error = thrown;
   for (let n = 0; n <= maxCauses && error !== undefined && error !== null; n++) {
-    if (isEgressCode(property(error, 'code'))) return error;
-    error = property(error, 'cause');
+    if (isEgressCode(property(error, 'code'))) {
+      if (property(error, nodeErrorMark) === true) return error;
+      copy ??= error;
+    }
+    error = property(error, 'cause') ?? property(property(error, 'errors'), '0');
   }
-  return undefined;
+  return copy;
 }

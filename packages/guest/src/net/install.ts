@@ -107,7 +107,11 @@ export function installConnections(exchanges: Exchanges): () => boolean {
     if (listener) this.once('connect', listener);
     if (this instanceof tls.TLSSocket)
       process.nextTick(() => this.destroy(httpOnly('TLS was to be spoken in the cell')));
-    else lead(this, () => targetOf('http', options));
+    else {
+      // As Node.js does it: a socket that was closed may connect anew.
+      if (this.destroyed) (this as unknown as { _undestroy(): void })._undestroy();
+      lead(this, () => targetOf('http', options));
+    }
     return this;
   };
 

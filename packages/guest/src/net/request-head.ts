@@ -49,6 +49,9 @@ export function mayBeHttp(bytes: Buffer): boolean {
   return end === -1 || versionAtEnd.test(bytes.toString('latin1', Math.max(0, end - 10), end));
 }
 
+/** Whether it would be a request, were its method in capitals. */
+export const startsInLowerCase = (bytes: Buffer): boolean => /^[a-z]{1,32} \//.test(bytes.toString('latin1', 0, 34));
+
 /**
  * @param text the head without its last empty line, one character a byte.
  * @throws NodeError `CELL_HTTP_ONLY` for what is no request to `origin`, `EGRESS_DENIED` for one that cannot be passed on.
