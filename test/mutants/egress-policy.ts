@@ -159,8 +159,8 @@ export const egressPolicyMutants: readonly Mutant[] = [
   },
   {
     file: source('path-match-table'),
-    find: "segment === '' ? undefined : at.next.get(oneSegment)",
-    replace: 'at.next.get(oneSegment)',
+    find: "segment !== undefined && segment !== '' : token === segment",
+    replace: 'segment !== undefined : token === segment',
     test: rules('paths /*'),
     why: 'an empty segment would stand for a name, and servers merge it away',
   },

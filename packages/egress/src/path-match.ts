@@ -28,7 +28,7 @@ export type PathReadings = readonly { readonly way: Way; readonly segments: Segm
  * follows, or nothing; all else stands for itself, a star that is part of a segment too. Case counts. A literal is compared
  * in normal form: escapes of what needs none are decoded, hexadecimal is upper-case, and `%2A` is a star that is no wildcard.
  */
-export function readPattern(pattern: string, way: Way): PatternReading {
+function readPattern(pattern: string, way: Way): PatternReading {
   const written = pattern.split('/').slice(1);
   const open = written.at(-1) === '**';
   const tokens = (open ? written.slice(0, -1) : written).flatMap((part): Token[] =>
@@ -37,11 +37,23 @@ export function readPattern(pattern: string, way: Way): PatternReading {
   return { tokens: way.endsWith('merged') ? merged(tokens, open) : tokens, open };
 }
 
-export type PathPattern = Readonly<Record<Way, PatternReading>>;
+/** A pattern, read in each way when that is first asked for: most patterns are read in one way alone. */
+export class PathPattern {
+  readonly #pattern: string;
+  readonly #readings = new Map<Way, PatternReading>();
 
-/** A pattern in every way of reading. */
-export function compilePath(pattern: string): PathPattern {
-  return Object.fromEntries(ways.map((way) => [way, readPattern(pattern, way)])) as PathPattern;
+  constructor(pattern: string) {
+    this.#pattern = pattern;
+  }
+
+  in(way: Way): PatternReading {
+    let reading = this.#readings.get(way);
+    if (reading === undefined) {
+      reading = readPattern(this.#pattern, way);
+      this.#readings.set(way, reading);
+    }
+    return reading;
+  }
 }
 
 /** @param path of a target: begins with `/`, and is not ambiguous. */

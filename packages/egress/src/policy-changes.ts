@@ -2,7 +2,7 @@ import type { EgressPolicy } from '@glovebox/contract';
 import { parseAddress } from './address.ts';
 import type { Cidr } from './api.ts';
 import { isCovered, parseCidr } from './cidr.ts';
-import { compilePath, type PathPattern, ways } from './path-match.ts';
+import { PathPattern, type PatternReading, ways } from './path-match.ts';
 
 type Allowance = EgressPolicy['allowances'][number];
 type Denial = EgressPolicy['denials'][number];
@@ -77,7 +77,7 @@ function excessOverMaximum(maximum: EgressPolicy['maximum'], over: EgressPolicy[
   }
   const others = over.rules.map(compiled);
   return maximum.rules.flatMap((rule) => {
-    const paths = rule.paths.map(compilePath);
+    const { paths } = compiled(rule);
     const methods = rule.methods.filter(
       (method) => !others.some((other) => other.rule.methods.includes(method) && coversRule(other, rule, paths)),
     );
@@ -93,7 +93,10 @@ interface CompiledRule {
   readonly paths: readonly PathPattern[];
 }
 
-const compiled = (rule: MaximumRule): CompiledRule => ({ rule, paths: rule.paths.map(compilePath) });
+const compiled = (rule: MaximumRule): CompiledRule => ({
+  rule,
+  paths: rule.paths.map((path) => new PathPattern(path)),
+});
 
 /** But for the method. A request has to match one rule in every reading of its path, so one rule has to cover all patterns. */
 function coversRule({ rule, paths }: CompiledRule, other: MaximumRule, otherPaths: readonly PathPattern[]): boolean {
@@ -108,9 +111,9 @@ function coversRule({ rule, paths }: CompiledRule, other: MaximumRule, otherPath
 
 /** In every way in which a path is read. */
 const coversPath = (pattern: PathPattern, other: PathPattern): boolean =>
-  ways.every((way) => coversReading(pattern[way], other[way]));
+  ways.every((way) => coversReading(pattern.in(way), other.in(way)));
 
-function coversReading({ tokens, open }: PathPattern['raw'], other: PathPattern['raw']): boolean {
+function coversReading({ tokens, open }: PatternReading, other: PatternReading): boolean {
   if (other.open && !open) return false;
   if (open ? other.tokens.length < tokens.length : other.tokens.length !== tokens.length) return false;
   return tokens.every((token, at) => {

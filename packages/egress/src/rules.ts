@@ -1,7 +1,7 @@
 import type { HttpRule } from '@glovebox/contract';
 import type { Request } from './api.ts';
 import { HostIndex } from './host-match.ts';
-import type { PathReadings } from './path-match.ts';
+import { PathPattern, type PathReadings } from './path-match.ts';
 import { PathTable } from './path-match-table.ts';
 
 /** What a rule has to have in common with a request, in the order in which it is told that none has it. */
@@ -29,17 +29,19 @@ export class RuleTable {
   constructor(rules: readonly HttpRule[]) {
     const byHost = new Map<string, Schemes>();
     for (const [index, rule] of rules.entries()) {
+      // Once for all methods, which may be seven.
+      const patterns = rule.paths.map((path) => new PathPattern(path));
       for (const method of rule.methods) {
         const schemes = getOrAdd(byHost, rule.host, () => new Map());
         const ports = getOrAdd(schemes, rule.scheme, () => new Map());
         const methods = getOrAdd(ports, rule.port, () => new Map());
         const paths = getOrAdd(methods, method, (): Paths => ({ requests: new PathTable(), websockets: undefined }));
-        for (const path of rule.paths) {
-          paths.requests.add(path, index);
+        for (const pattern of patterns) {
+          paths.requests.add(pattern, index);
           // A WebSocket begins with a GET, whatever other methods the rule has.
           if (rule.websocket && method === 'GET') {
             paths.websockets ??= new PathTable();
-            paths.websockets.add(path, index);
+            paths.websockets.add(pattern, index);
           }
         }
       }

@@ -1,3 +1,6 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type { HttpRule } from '@glovebox/contract';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compilePolicy, parseTarget } from '../../src/index.ts';
@@ -314,4 +317,46 @@ it('one of a thousand rules is found as if it were the only one', () => {
     { seed, numRuns: 400 },
   );
   expect(Math.min(seen.allowed, seen.denied)).toBeGreaterThan(30);
+});
+
+it('patterns that share their beginnings are told apart as if each were the only one', () => {
+  const segment = fc.constantFrom('a', 'b', '*', '');
+  const pattern = fc
+    .tuple(fc.array(segment, { minLength: 1, maxLength: 4 }), fc.boolean())
+    .map(([segments, open]) => `/${[...segments, ...(open ? ['**'] : [])].join('/')}`);
+  const seen = { allowed: 0, denied: 0 };
+  fc.assert(
+    fc.property(
+      fc.array(pattern, { minLength: 1, maxLength: 12 }),
+      fc.array(fc.constantFrom('a', 'b', '', 'a%2Fb'), { minLength: 1, maxLength: 5 }),
+      (patterns, segments) => {
+        const url = `https://api.example.com/${segments.join('/')}`;
+        const first = patterns.findIndex(
+          (each) => outcomeOf(policyFor(rule({ paths: [each] })), 'GET', url) === 'allowed',
+        );
+        const decision = decideOn(policyFor(...patterns.map((each) => rule({ paths: [each] }))), 'GET', url);
+        seen[decision.kind]++;
+        if (first === -1) expect(decision.kind).toBe('denied');
+        else expect(decision).toMatchObject({ kind: 'allowed', rule: `http.rules[${first}]` });
+      },
+    ),
+    { seed, numRuns: 500 },
+  );
+  expect(Math.min(seen.allowed, seen.denied)).toBeGreaterThan(50);
+});
+
+it('the largest manifest takes little of the memory of its host, for all methods and in every reading', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const methods: HttpRule['methods'] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+  const paths = Array.from({ length: 250 }, (_, at) => `/${at}${'/a'.repeat(500)}`);
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  const policy = policyFor(rule({ methods, paths }));
+  for (const method of methods) {
+    expect(outcomeOf(policy, method, 'https://api.example.com/1/%61')).toBe('PATH_NOT_DECLARED');
+    expect(outcomeOf(policy, method, `https://api.example.com/1${'/%61'.repeat(500)}`)).toBe('allowed');
+  }
+  collect();
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(64 * 2 ** 20);
 });
