@@ -14,10 +14,21 @@ export interface PatternReading {
 }
 
 /**
- * The ways in which servers read a path: escapes as they are, decoded once, or until there are none; empty segments kept or
- * merged.
+ * The ways in which servers read a path: escapes as they are, decoded once, or until there are none; all of it, or, by those
+ * who look for the query in what they have decoded, as far as the first `?` or `#`; empty segments kept or merged.
  */
-export const ways = ['raw', 'merged', 'once', 'once-merged', 'decoded', 'decoded-merged'] as const;
+export const ways = [
+  'raw',
+  'raw-merged',
+  'once',
+  'once-merged',
+  'decoded',
+  'decoded-merged',
+  'once-cut',
+  'once-cut-merged',
+  'decoded-cut',
+  'decoded-cut-merged',
+] as const;
 export type Way = (typeof ways)[number];
 
 /** Each way's reading of one path. A path that all read alike has the first alone. */
@@ -30,12 +41,23 @@ export type PathReadings = readonly { readonly way: Way; readonly segments: Segm
  */
 function readPattern(pattern: string, way: Way): PatternReading {
   const written = pattern.split('/').slice(1);
-  const open = written.at(-1) === '**';
-  const tokens = (open ? written.slice(0, -1) : written).flatMap((part): Token[] =>
-    part === '*' ? [oneSegment] : cut[way](part),
-  );
-  return { tokens: way.endsWith('merged') ? merged(tokens, open) : tokens, open };
+  const isOpen = written.at(-1) === '**';
+  const tokens: Token[] = [];
+  for (const part of isOpen ? written.slice(0, -1) : written) {
+    if (part === '*') tokens.push(oneSegment);
+    else {
+      const { segments, isCut } = read(part, way);
+      tokens.push(...segments);
+      if (isCut) return patternReading(tokens, false, way);
+    }
+  }
+  return patternReading(tokens, isOpen, way);
 }
+
+const patternReading = (tokens: Token[], open: boolean, way: Way): PatternReading => ({
+  tokens: isMerged(way) ? merged(tokens, open) : tokens,
+  open,
+});
 
 /** A pattern, read in each way when that is first asked for: most patterns are read in one way alone. */
 export class PathPattern {
@@ -58,23 +80,27 @@ export class PathPattern {
 
 /** @param path of a target: begins with `/`, and is not ambiguous. */
 export function readPath(path: string): PathReadings {
-  const read = (way: Way): PathReadings[number] => {
-    const segments = cut[way](path).slice(1);
-    return { way, segments: way.endsWith('merged') ? merged(segments, false) : segments };
+  const readIn = (way: Way): PathReadings[number] => {
+    const segments = read(path, way).segments.slice(1);
+    return { way, segments: isMerged(way) ? merged(segments, false) : segments };
   };
-  if (path.includes('%')) return ways.map(read);
-  return path.includes('//') ? [read('raw'), read('merged')] : [read('raw')];
+  if (path.includes('%')) {
+    const hasEnd = read(path, 'decoded-cut').isCut;
+    return ways.filter((way) => hasEnd || !isCutting(way)).map(readIn);
+  }
+  return path.includes('//') ? [readIn('raw'), readIn('raw-merged')] : [readIn('raw')];
 }
 
-/** Text between separators, as a way of reading has it. */
-const cut: Readonly<Record<Way, (text: string) => string[]>> = {
-  raw: (text) => normalised(text).split('/'),
-  merged: (text) => normalised(text).split('/'),
-  once: (text) => decodeOnce(text).split(/[/\\]/),
-  'once-merged': (text) => decodeOnce(text).split(/[/\\]/),
-  decoded: (text) => decodeFully(text).split(/[/\\]/),
-  'decoded-merged': (text) => decodeFully(text).split(/[/\\]/),
-};
+const isMerged = (way: Way): boolean => way.endsWith('-merged');
+const isCutting = (way: Way): boolean => way.includes('-cut');
+
+/** Text cut at its separators, and before its end where that way of reading sees one. */
+function read(text: string, way: Way): { readonly segments: string[]; readonly isCut: boolean } {
+  if (way.startsWith('raw')) return { segments: normalised(text).split('/'), isCut: false };
+  const decoded = way.startsWith('once') ? decodeOnce(text) : decodeFully(text).normalize('NFKC');
+  const end = isCutting(way) ? decoded.search(/[?#]/) : -1;
+  return { segments: (end === -1 ? decoded : decoded.slice(0, end)).split(/[/\\]/), isCut: end !== -1 };
+}
 
 /** Without empty segments, but for one at the end: `/a/` is not `/a`. Where more may follow, there is no end. */
 function merged<T>(segments: readonly T[], open: boolean): T[] {

@@ -210,6 +210,31 @@ describe('paths', () => {
     expect(outcomeOf(policy, 'GET', 'https://api.example.com/p/a%252Fb%25252Fc')).toBe('PATH_AMBIGUOUS');
   });
 
+  it('a server that looks for the query in what it has decoded finds no more than the rule says', () => {
+    const policy = policyFor(rule({ paths: ['/users/*/avatar', '/labels/*', '/langs/c%23', '/sites/a%3Fb/*'] }));
+    for (const path of ['/users/5/avatar', '/labels/c%23', '/labels/%C3%A9?a=b', '/langs/c%23', '/sites/a%3Fb/c']) {
+      expect([path, outcomeOf(policy, 'GET', `https://api.example.com${path}`)]).toEqual([path, 'allowed']);
+    }
+    for (const path of [
+      '/users/5%3F/avatar',
+      '/users/5%23/avatar',
+      '/users/5%253f/avatar',
+      '/labels/%23',
+      '/langs/c',
+    ]) {
+      expect([path, outcomeOf(policy, 'GET', `https://api.example.com${path}`)]).toEqual([path, 'PATH_NOT_DECLARED']);
+    }
+  });
+
+  it('a server that folds what looks like a separator finds no more than the rule says', () => {
+    const policy = policyFor(rule({ paths: ['/one/*', '/all/**'] }));
+    expect(outcomeOf(policy, 'GET', 'https://api.example.com/one/ａ')).toBe('allowed');
+    expect(outcomeOf(policy, 'GET', 'https://api.example.com/all/ａ／b')).toBe('allowed');
+    for (const path of ['/one/a／b', '/one/a＼b', '/one/a%EF%BC%8Fb']) {
+      expect([path, outcomeOf(policy, 'GET', `https://api.example.com${path}`)]).toEqual([path, 'PATH_NOT_DECLARED']);
+    }
+  });
+
   it('a rule is recorded by its place, the first where several match', () => {
     const policy = policyFor(
       rule({ paths: ['/x'] }),
