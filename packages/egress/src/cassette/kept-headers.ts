@@ -32,16 +32,22 @@ const secret: ReadonlySet<string> = new Set([
   'cookie',
   'private-token',
   'proxy-authorization',
+  'session-token',
   'set-cookie',
   'x-access-token',
   'x-amz-security-token',
   'x-api-key',
+  'x-auth-key',
   'x-auth-token',
+  'x-authorization',
   'x-csrf-token',
   'x-goog-api-key',
   'x-refresh-token',
+  'x-session-id',
+  'x-session-token',
   'x-subject-token',
   'x-vault-token',
+  'x-xsrf-token',
 ]);
 
 /** Of answers: about the connection that there was, and of no use to a node. */
@@ -73,5 +79,7 @@ function kept(headers: Head, isTold: (name: string) => boolean): CassetteHeaders
 
 function keptValue(name: string, value: string): string {
   if (secret.has(name)) return notRecorded;
+  // Pages lead to the next one by the very query that they were asked for with.
+  if (name === 'link') return value.replace(/<([^<>]*)>/g, (_, location: string) => `<${keptLocation(location)}>`);
   return name === 'location' || name === 'content-location' ? keptLocation(value) : value;
 }

@@ -50,6 +50,12 @@ const origin: Handler = (request, response) => {
   } else if (path === '/bytes') response.end(bytes);
   else if (path === '/count') response.end(String(++counter));
   else if (path === '/moved') response.writeHead(302, { location: '/count?token=SECRET-IN-URL' }).end();
+  else if (path === '/page')
+    response
+      .writeHead(200, {
+        link: '</page?page=2&private_token=SECRET-IN-LINK>; rel="next", <https://a.test/?key=SECRET-TOO>; rel="up"',
+      })
+      .end('1');
   else if (path === '/none') response.writeHead(204).end();
   else if (path === '/login')
     response
@@ -112,10 +118,16 @@ describe('a recording', () => {
     };
     await ask(session, `${base}/login?page=1&api_key=SECRET-5`, { headers });
     await ask(session, `${base}/moved`, { headers });
+    await ask(session, `${base}/page?private_token=SECRET-6`, { headers });
     expect(server.seen[0]?.headers).toMatchObject({ authorization: 'Bearer SECRET-1', 'x-api-key': 'SECRET-3' });
     expect(server.seen[0]?.url).toContain('SECRET-5');
     const text = recording.text();
     expect(text).not.toContain('SECRET');
+    expect(entriesOf(text)[2]?.response).toMatchObject({
+      headers: {
+        link: '</page?page=2&private_token=not-recorded>; rel="next", <https://a.test/?key=not-recorded>; rel="up"',
+      },
+    });
     expect(entriesOf(text)[0]).toEqual({
       request: {
         method: 'GET',
@@ -215,6 +227,21 @@ describe('a recording', () => {
     // At once, and not when it is written: until then it would be held.
     expect([small.recording.failed, large.recording.failed]).toEqual([false, true]);
     expect(() => large.recording.text()).toThrow(expect.objectContaining({ code: 'CASSETTE_TOO_LARGE' }));
+  });
+
+  it('of a URL that is longer than a cassette has them is none, and of one that is not is one', async () => {
+    const server = await openHttp1((_request, response) => void response.end('x'), identity);
+    const recorded = async (length: number) => {
+      const { session, recording, base } = live(server);
+      const url = `${base}/?`;
+      expect((await ask(session, url + 'q'.repeat(length - url.length))).body.toString()).toBe('x');
+      return recording;
+    };
+    expect(readCassette(JSON.parse((await recorded(8192)).text()))).toMatchObject({
+      cassette: { entries: [expect.anything()] },
+    });
+    const recording = await recorded(8193);
+    expect(() => recording.text()).toThrow(expect.objectContaining({ code: 'CASSETTE_TOO_LARGE' }));
   });
 
   it('gives a body up that the broker gives up, read or not', async () => {

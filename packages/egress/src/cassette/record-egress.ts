@@ -1,5 +1,5 @@
 import { egressRequestHeaders } from '@glovebox/contract';
-import { BodyDigester, canonicalUrl, keptBody } from '@glovebox/sdk/cassette';
+import { BodyDigester, canonicalUrl, cassetteLimits, keptBody } from '@glovebox/sdk/cassette';
 import type { CellRequest, Egress } from '../api.ts';
 import { isOurs, keptAnswerHeaders, keptRequestHeaders } from './kept-headers.ts';
 import { isShort, keptRequestBody, type Recording, type Slot } from './recording.ts';
@@ -115,6 +115,10 @@ class RecordedRequest implements CellRequest {
     const url = canonicalUrl(this.head.url);
     this.#answer = undefined;
     if (answer === undefined || url === undefined || this.#recording.failed) return;
+    if (url.length > cassetteLimits.url) {
+      this.#recording.fail('url-too-long');
+      return;
+    }
     const [asked, told] = [keptRequestHeaders(this.head.headers), keptAnswerHeaders(answer.headers)];
     const sent = keptRequestBody(this.#asked, this.#digester.end());
     const body = keptBody(Buffer.concat(answer.parts));

@@ -5,11 +5,12 @@ import { type CassetteEntry, cassetteLimits, keptBody } from '@glovebox/sdk/cass
 const maxRequestBody = 16 * 1024;
 
 /** Why no cassette can come of what was recorded. */
-export type RecordingFault = 'too-large' | 'too-many' | 'websocket';
+export type RecordingFault = 'too-large' | 'too-many' | 'url-too-long' | 'websocket';
 
 const faultTexts: { readonly [fault in RecordingFault]: string } = {
   'too-large': `the answers are over the ${cassetteFileLimits.maxBytes / 1024 / 1024} MiB of a cassette`,
   'too-many': `there were more than the ${cassetteLimits.entries} requests of a cassette`,
+  'url-too-long': `a URL is over the ${cassetteLimits.url} characters of a cassette`,
   websocket: 'a WebSocket was opened, which no cassette holds',
 };
 
