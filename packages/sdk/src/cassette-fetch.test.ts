@@ -103,7 +103,7 @@ describe('fetch from a cassette', () => {
   it('refuses an aborted request, another scheme, and what is no cassette', async () => {
     const { fetch } = open(get('https://a.test/', { status: 200 }));
     await expect(fetch('https://a.test/', { signal: AbortSignal.abort(new Error('stop')) })).rejects.toThrow('stop');
-    await expect(fetch('data:,x')).rejects.toThrow(TypeError);
+    await expect(fetch('ftp://a.test/')).rejects.toThrow(TypeError);
     await expect(fetch('https://a.test/', { credential: 'api' })).rejects.toMatchObject({ code: 'EGRESS_DENIED' });
     await expect(fetch('https://a.test/', { retry: 6 })).rejects.toThrow(RangeError);
     expect((await fetch('https://a.test/', { retry: 2 })).status).toBe(200);
@@ -130,6 +130,32 @@ describe('fetch from a cassette', () => {
     } finally {
       server.close();
     }
+  });
+
+  it('has what needs nobody to answer: data and blobs', async () => {
+    const { fetch, requests } = open();
+    expect(await (await fetch('data:,x')).text()).toBe('x');
+    const url = URL.createObjectURL(new Blob(['y']));
+    expect(await (await fetch(url)).text()).toBe('y');
+    expect(requests).toEqual([]);
+  });
+
+  it('fails as in a cell: the global one with a TypeError, and the node by the code of its cause', async () => {
+    const http = { schema: 'glovebox.cassette/1', entries: [] };
+    const told = defineNode<unknown, unknown, unknown[]>(async () => {
+      const error = (await fetch('https://a.test/').catch((thrown: unknown) => thrown)) as Error;
+      return [error.name, NodeError.is(error.cause, 'CASSETTE_MISS')];
+    });
+    expect(await runNode(told, { http })).toMatchObject({ output: ['TypeError', true] });
+    const failing = defineNode<unknown, unknown, string>(async () => {
+      const cause = await fetch('https://a.test/').catch((thrown: unknown) => thrown);
+      throw new Error('lib', { cause });
+    });
+    expect(await runNode(failing, { http })).toMatchObject({ ok: false, error: { code: 'CASSETTE_MISS' } });
+    const other = defineNode<unknown, unknown, string>(async () => {
+      throw new Error('lib', { cause: new NodeError('MINE', 'mine') });
+    });
+    expect(await runNode(other, { http })).toMatchObject({ ok: false, error: { code: 'NODE_FAILED' } });
   });
 
   it('is what a node has in a test, and without a cassette it reaches nothing', async () => {

@@ -7,10 +7,13 @@ import { NodeError } from './node-error.ts';
 import type { TestRequest } from './testing-api.ts';
 
 const maxRedirects = 20;
+const maxCauses = 5;
+/** Before a test can have put another in its place. */
+const { fetch: builtin } = globalThis;
 const withoutBody: readonly number[] = [204, 205, 304];
 
 /**
- * A `fetch` that a cassette answers, and that reaches nothing else. Redirects are followed through the cassette as the
+ * A `fetch` that a cassette answers, and that reaches nothing else; `data:` and `blob:` need nobody to answer. Redirects are followed through the cassette as the
  * request asks; what the cassette has not is `CASSETTE_MISS`.
  *
  * @param http a cassette; undefined for an empty one.
@@ -27,6 +30,7 @@ export function cassetteFetch(http: object | undefined, requests: TestRequest[])
       throw new NodeError('EGRESS_DENIED', 'ctx.fetch: no credential can be put into a request yet', { details });
     }
     const request = new Request(input, init);
+    if (/^(data|blob):/.test(request.url)) return builtin(request);
     let hop: Hop = {
       method: request.method,
       url: request.url,
@@ -45,6 +49,16 @@ export function cassetteFetch(http: object | undefined, requests: TestRequest[])
       hop = redirected(hop, response.status, location);
     }
   };
+}
+
+/** The error of ours that a fetch has failed with, however a library has wrapped it: a cell names how the node failed by it. */
+export function fetchFailureIn(thrown: unknown): NodeError | undefined {
+  let error = thrown;
+  for (let n = 0; n <= maxCauses; n++) {
+    if (NodeError.is(error, 'CASSETTE_MISS') || NodeError.is(error, 'EGRESS_DENIED')) return error;
+    error = error instanceof Error ? error.cause : undefined;
+  }
+  return undefined;
 }
 
 interface Hop {

@@ -15,7 +15,7 @@ import {
   readProgress,
   wrongChunk,
 } from './arguments.ts';
-import { cassetteFetch } from './cassette-fetch.ts';
+import { cassetteFetch, fetchFailureIn } from './cassette-fetch.ts';
 import { withGlobalFetch } from './cassette-global.ts';
 import { freezeJson } from './freeze-json.ts';
 import { encodeJson } from './json-output.ts';
@@ -103,7 +103,8 @@ export const runNode: typeof PublicRunNode = async (node, options = {}) => {
   return { ok: false, error, thrown: undefined, ...trace };
 };
 
-function describe(thrown: unknown) {
+function describe(caught: unknown) {
+  const thrown = NodeError.is(caught) ? caught : (fetchFailureIn(caught) ?? caught);
   if (!NodeError.is(thrown)) {
     const message = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : encodeForLog(thrown);
     const isFull = (thrown as NodeJS.ErrnoException | null | undefined)?.code === 'ENOSPC';
