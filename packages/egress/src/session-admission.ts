@@ -59,8 +59,8 @@ export function admit(head: CellRequest['head'], open: number, ports: AdmissionP
   if (headers.kind === 'denied') return refused(denied(headers, method, target));
   const asks = readAsks(head.headers, method);
   if (asks.kind === 'refused') {
-    const { reason, message } = asks;
-    return refused({ ...denied(refusal('HEADER_REFUSED'), method, target), reason, message });
+    const { reason, message, hint } = asks;
+    return refused({ ...denied(refusal('HEADER_REFUSED'), method, target), reason, message, hint });
   }
   const { websocket, retries } = asks;
   const decision = ports.policy.decide({ target: parsed.target, method, websocket });

@@ -7,6 +7,7 @@ export type Asks =
       readonly kind: 'refused';
       readonly reason: 'HEADER_REFUSED' | 'CREDENTIAL_NOT_AVAILABLE';
       readonly message: string;
+      readonly hint: string;
     };
 
 /** Read the headers by which a cell asks. What is asked for in no way of ours is refused, never left out in silence. */
@@ -17,6 +18,7 @@ export function readAsks(headers: Readonly<Record<string, string>>, method: stri
       kind: 'refused',
       reason: 'CREDENTIAL_NOT_AVAILABLE',
       message: 'No credential can be put into a request yet.',
+      hint: 'Ask without a credential.',
     };
   }
   const retries = headers[retry] ?? '0';
@@ -30,4 +32,9 @@ export function readAsks(headers: Readonly<Record<string, string>>, method: stri
 /** RFC 9110, section 9.2.1, without TRACE, which no rule can allow. */
 const safeToRepeat: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-const headerRefused = (message: string): Asks => ({ kind: 'refused', reason: 'HEADER_REFUSED', message });
+const headerRefused = (message: string): Asks => ({
+  kind: 'refused',
+  reason: 'HEADER_REFUSED',
+  message,
+  hint: 'Leave the header out, or send one of the values that it can have.',
+});

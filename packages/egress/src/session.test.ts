@@ -232,7 +232,10 @@ describe('a request that is denied', () => {
     ['glovebox-upgrade', 'h2c', 'HEADER_REFUSED'],
   ])('for asking with %s: %s reaches nobody', async (name, value, reason) => {
     const { cell, url, origin } = await opened(hello);
-    expect((await cell.ask(url('/'), { headers: { [name]: value } })).problem).toMatchObject({ reason });
+    const hint = expect.stringMatching(
+      name === 'glovebox-credential' ? /without a credential/ : /Leave the header out/,
+    );
+    expect((await cell.ask(url('/'), { headers: { [name]: value } })).problem).toMatchObject({ reason, hint });
     expect(origin.connections).toBe(0);
     expect((await cell.ask(url('/'), { headers: { 'glovebox-retry': '5' } })).text).toBe('hello');
   });
