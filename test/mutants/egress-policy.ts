@@ -194,7 +194,7 @@ export const egressPolicyMutants: readonly Mutant[] = [
   },
   {
     file: source('policy-decide'),
-    find: '  if (isUnlistedAddress(request, limits)) return unlistedAddress;\n',
+    find: '  if (request.target.literal !== undefined && allowances.length === 0) return unlistedAddress;\n',
     replace: '',
     test: project('allowances let an address be asked for by itself, where a rule names it too'),
     why: 'an address in place of a name evades every rule on names',

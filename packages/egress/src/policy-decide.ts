@@ -14,9 +14,10 @@ export function decide(request: Request, rules: RuleTable | undefined, limits: P
   const readings = readPath(request.target.path);
   const match = rules.match(request, readings);
   if (match.kind === 'missed') return undeclared(missing[match.at], request, limits);
-  if (isUnlistedAddress(request, limits)) return unlistedAddress;
-  if (limits.maximum?.match(request, readings).kind === 'missed') return aboveMaximum;
   const allowances = limits.allowancesOf(request.target).filter(({ ports }) => ports.includes(request.target.port));
+  // An address in place of a name evades every rule on names, so an admin lists each that may be asked for by itself.
+  if (request.target.literal !== undefined && allowances.length === 0) return unlistedAddress;
+  if (limits.maximum?.match(request, readings).kind === 'missed') return aboveMaximum;
   return { kind: 'allowed', rule: `http.rules[${match.index}]`, allowances };
 }
 
@@ -35,11 +36,6 @@ function deniedByProject({ target }: Request, limits: ProjectLimits): Denial | u
   if (never !== undefined) return denial('ADDRESS_NEVER_ALLOWED', `never:${never.id}`, 'nobody');
   const id = limits.denialOf(target);
   return id === undefined ? undefined : denial('DENIED_BY_POLICY', id, 'admin');
-}
-
-/** An address in place of a name evades every rule on names, so an admin lists each that may be asked for by itself. */
-function isUnlistedAddress({ target }: Request, limits: ProjectLimits): boolean {
-  return target.literal !== undefined && limits.allowancesOf(target).length === 0;
 }
 
 const denial = (reason: EgressReason, rule: string | null, approver: EgressApprover): Denial => ({

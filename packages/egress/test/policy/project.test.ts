@@ -175,6 +175,14 @@ describe('allowances', () => {
     expect(outcomeOf(byBoth, 'GET', 'https://[::ffff:10.1.2.3]/')).toBe('HOST_NOT_DECLARED');
     expect(outcomeOf(policyFor(rule({ host: '8.8.8.8' })), 'GET', 'https://8.8.8.8/')).toBe('HOST_NOT_DECLARED');
   });
+
+  it('let a public address be asked for by itself on their ports, and on no other', () => {
+    const allowances = [{ ...allowance, host: '8.8.8.8', cidrs: ['8.8.8.8/32'], ports: [443] }];
+    const rules = [rule({ host: '8.8.8.8' }), rule({ host: '8.8.8.8', port: 8443 })];
+    const policy = compilePolicy(grant(...rules), policyOf({ allowances }));
+    expect(outcomeOf(policy, 'GET', 'https://8.8.8.8/')).toBe('allowed');
+    expect(outcomeOf(policy, 'GET', 'https://8.8.8.8:8443/')).toBe('HOST_NOT_DECLARED');
+  });
 });
 
 describe('addresses, without an allowance', () => {
