@@ -180,6 +180,12 @@ describe('an answer that is the host’s own', () => {
       false,
     ],
     [
+      'a library that has another name for a cause',
+      `try { await fetch('https://api.test/denied') } catch (e) { throw Object.assign(new Error('lib'), { detail: e.cause }) }`,
+      'EGRESS_DENIED',
+      false,
+    ],
+    [
       'a library that keeps the code alone',
       `try { await fetch('https://api.test/denied') } catch (e) { throw Object.assign(new Error('lib'), { code: e.cause.code }) }`,
       'EGRESS_DENIED',

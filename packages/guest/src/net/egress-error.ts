@@ -94,8 +94,9 @@ export function brokenOff(error: unknown, subject: string): Error {
 }
 
 /**
- * The error of ours that `thrown` is, or that a library has wrapped in it: as a cause, or as the first of several that an
- * AggregateError has. Libraries copy the code to an error of their own; the details are only in ours, so that one goes first.
+ * The error of ours that `thrown` is, or that a library has wrapped in it: as a cause, as the `detail` that stripe has in
+ * place of one, or as the first of several that an AggregateError has. Libraries copy the code to an error of their own; the
+ * details are only in ours, so that one goes first.
  */
 export function egressErrorIn(thrown: unknown): unknown {
   let copy: unknown;
@@ -105,7 +106,7 @@ export function egressErrorIn(thrown: unknown): unknown {
       if (property(error, nodeErrorMark) === true) return error;
       copy ??= error;
     }
-    error = property(error, 'cause') ?? property(property(error, 'errors'), '0');
+    error = property(error, 'cause') ?? property(error, 'detail') ?? property(property(error, 'errors'), '0');
   }
   return copy;
 }
