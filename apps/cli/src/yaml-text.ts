@@ -23,7 +23,9 @@ export type YamlText =
 export async function parseYaml(text: string): Promise<YamlText> {
   const { LineCounter: Lines, parseDocument } = await import('yaml');
   const lines = new Lines();
-  const document = parseDocument(text, { strict: true, uniqueKeys: true, lineCounter: lines });
+  // Tags would make what no JSON has: a set, which is an object without members to whoever looks for some.
+  const options = { strict: true, uniqueKeys: true, resolveKnownTags: false, lineCounter: lines };
+  const document = parseDocument(text, options);
   const problem = document.errors[0] ?? document.warnings[0];
   if (problem) {
     const message = (problem.message.split('\n')[0] as string).replace(/ at line.*$/, '');
