@@ -93,7 +93,7 @@ function matching(tree: Branch, segments: Segments): (readonly number[])[] {
       if (at.ending.length > 0) lists.push(at.ending);
       return;
     }
-    for (const token of [segment, oneSegment]) {
+    for (const token of [segment, oneSegment] as const) {
       const below = at.next?.get(token);
       if (below !== undefined && isOnTheWay(below.run, segments, from)) collect(below, from + below.run.length);
     }
