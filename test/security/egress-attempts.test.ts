@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { canonicalJson, sha256Of } from '@glovebox/artifact';
 import { type EgressRecord, GloveboxError, type ReceiptPredicate, receiptStatementSchema } from '@glovebox/contract';
 import { createDialer, createEgress, fixedResolver, systemResolver } from '@glovebox/egress';
 import { type Engine, runTrial, type TrialResult } from '@glovebox/engine';
@@ -117,6 +118,8 @@ describe('what a node asks of the outside', () => {
     const { egress } = (await receiptOf(result)).observed;
     const tally = { scheme: 'https', method: 'GET', count: 1 };
     expect(egress.requests).toBe(2);
+    const { policy, revision } = await cells().engine.egressPolicies.get('default');
+    expect(egress.policy).toEqual({ revision, digest: sha256Of(canonicalJson(policy)) });
     expect(result.egressDecisions).toEqual(egress.decisions);
     expect(egress.decisions).toEqual([
       { ...tally, host: 'origin.test', port: origin.port, outcome: 'done', rule: 'http.rules[0]', reason: null },
@@ -130,6 +133,7 @@ describe('what a node asks of the outside', () => {
     });
     expect(result).toMatchObject({ state: 'SUCCEEDED', output: 'EGRESS_DENIED', egressRequests: 1 });
     expect(await recordsOf(result)).toMatchObject([{ outcome: 'denied', reason: 'HTTP_NOT_DECLARED' }]);
+    expect((await receiptOf(result)).observed.egress.policy).toBeUndefined();
     expect(origin.connections).toBe(0);
   });
 });

@@ -55,6 +55,8 @@ export const receiptPredicateSchema = z.strictObject({
     egress: z.strictObject({
       requests: z.int(),
       decisions: z.array(egressTallySchema),
+      /** The project's policy that requests were held to. Absent where the manifest declares no http. */
+      policy: z.strictObject({ revision: z.int().min(0), digest }).exactOptional(),
       /** There where a recording answered in a trial: nothing left, whatever was decided. */
       source: z.literal('cassette').exactOptional(),
     }),

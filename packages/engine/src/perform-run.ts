@@ -23,12 +23,13 @@ import {
 import type { SessionOptions } from '@glovebox/egress';
 import type { ValueJudge } from '@glovebox/validate';
 import { endOf, neverRan } from './attempt/attempt-end.ts';
-import { receiptOf } from './attempt/attempt-receipt.ts';
+import { type ReceiptFacts, receiptOf } from './attempt/attempt-receipt.ts';
 import { EgressLogWriter } from './attempt/egress-log-writer.ts';
 import { httpGrant } from './attempt/http-grant.ts';
 import { LogWriter } from './attempt/log-writer.ts';
 import { type AttemptReport, runAttempt } from './attempt/run-attempt.ts';
 import { checkpointWhenDue } from './audit/checkpoint-audit.ts';
+import { policyDigest } from './egress/show-egress-policy.ts';
 import type { Engine } from './engine.ts';
 import { ownIdentity } from './host.ts';
 import type { Attempt, AttemptEnd, GuestErrorData, RunRecord } from './records.ts';
@@ -104,12 +105,13 @@ export async function performRun(
   const queueMs = Math.round((engine.monotonicMs() - prepared.acceptedAtMs) * 100) / 100;
   try {
     if ((await engine.store.begin(attempt.id, engine.now())) === 'stale') throw endedElsewhere(attempt);
+    const held = await egressOf(engine, prepared);
     const report = await runAttempt(
       {
         plan,
         valueTexts: { input: prepared.inputText, config: prepared.configText },
         bundle: prepared.bundle,
-        egress: { ...(await egressOf(engine, prepared)), record: (record) => egressLog.record(record) },
+        egress: { grant: held.grant, policy: held.policy, record: (record) => egressLog.record(record) },
         cpu: limits.cpu,
         timeoutMs: limits.timeoutMs,
         job: jobOf(prepared, run, attempt, limits),
@@ -136,6 +138,7 @@ export async function performRun(
       bundleDigest,
       plan,
       report,
+      egressPolicy: held.revision,
       egressSource: engine.egress.source,
       queueMs,
     });
@@ -163,10 +166,11 @@ export async function performRun(
 async function egressOf(
   { egressPolicies }: Engine,
   { project, manifest }: PreparedRun,
-): Promise<Pick<SessionOptions, 'grant' | 'policy'>> {
+): Promise<Pick<SessionOptions, 'grant' | 'policy'> & { revision: ReceiptFacts['egressPolicy'] }> {
   const grant = httpGrant(manifest);
-  if (grant === undefined) return { grant, policy: defaultEgressPolicy };
-  return { grant, policy: (await egressPolicies.get(project)).policy };
+  if (grant === undefined) return { grant, policy: defaultEgressPolicy, revision: undefined };
+  const { policy, revision } = await egressPolicies.get(project);
+  return { grant, policy, revision: { revision, digest: policyDigest(policy) } };
 }
 
 const endedElsewhere = ({ id }: Attempt): GloveboxError =>

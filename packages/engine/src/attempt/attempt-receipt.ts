@@ -13,6 +13,8 @@ export interface ReceiptFacts {
   bundleDigest: string;
   plan: CellPlan;
   report: AttemptReport;
+  /** Of the project, as it was when the attempt began; undefined where the manifest declares no http. */
+  egressPolicy: { revision: number; digest: string } | undefined;
   /** Who answered what the node asked, where it was not the network. */
   egressSource: 'cassette' | undefined;
   /** From acceptance to the start of the boot. */
@@ -61,6 +63,7 @@ export function receiptOf(facts: ReceiptFacts): ReceiptPredicate {
       egress: {
         requests: report.egressRequests,
         decisions: [...report.egressDecisions],
+        ...(facts.egressPolicy === undefined ? {} : { policy: facts.egressPolicy }),
         ...(facts.egressSource === undefined ? {} : { source: facts.egressSource }),
       },
       slots: [],
