@@ -152,6 +152,29 @@ export const egressDialerMutants: readonly Mutant[] = [
     why: 'each answer could make the host set a hundred megabytes aside',
   },
   {
+    file: 'packages/egress/src/wide-decoders.ts',
+    find: 'held < maxWide',
+    replace: 'held >= 0',
+    test: decoding(
+      'many packed answers at once are asked for in what takes much memory only by a few of them, and again when those are through',
+    ),
+    why: 'sixty-four bodies of forty bytes would take a gigabyte of the host',
+  },
+  {
+    file: 'packages/egress/src/dial-scope.ts',
+    find: "answer.codings === 'narrow' && encodings.some(isWide)",
+    replace: 'false',
+    test: decoding('many packed answers at once are refused where they take much memory and were not asked for so'),
+    why: 'an origin need only not heed what it is asked for, and would take a gigabyte of the host',
+  },
+  {
+    file: 'packages/egress/src/decode-body.ts',
+    find: 'surplus > emptyBytes',
+    replace: 'surplus < -Infinity',
+    test: decoding('is broken where it goes on and becomes nothing'),
+    why: 'an origin could send without end what no budget counts',
+  },
+  {
     file: 'packages/egress/src/proxy.ts',
     find: 'openTunnel(spoken, formatAddress(address), port',
     replace: "openTunnel(spoken, 'localhost', port",

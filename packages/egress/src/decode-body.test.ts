@@ -10,6 +10,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { ask, closeDialers, failure, openScope, read, readText, reasonOf } from '../test/dialing.ts';
 import { closeOrigins, openHttp1 } from '../test/origins.ts';
 import { decodeBody, readEncodings } from './decode-body.ts';
+import { openWideDecoders } from './wide-decoders.ts';
 
 afterEach(async () => {
   closeDialers();
@@ -112,7 +113,7 @@ describe('a small body that becomes a large one', () => {
   it('comes in small chunks, and stops when its reader does', async () => {
     const counted = { bytes: 0, cancelled: 0 };
     let size = 0;
-    for await (const chunk of decodeBody(bombWith(counted), ['gzip'], 'x')) {
+    for await (const chunk of decodeBody(bombWith(counted), ['gzip'], 'x', openWideDecoders())) {
       expect(chunk.byteLength).toBeLessThanOrEqual(64 * 1024);
       size += chunk.byteLength;
       if (size > 20_000_000) break;
@@ -128,7 +129,7 @@ describe('a small body that becomes a large one', () => {
 
   it('waits while its reader waits', async () => {
     const counted = { bytes: 0, cancelled: 0 };
-    const reader = decodeBody(bombWith(counted), ['gzip'], 'x')[Symbol.asyncIterator]();
+    const reader = decodeBody(bombWith(counted), ['gzip'], 'x', openWideDecoders())[Symbol.asyncIterator]();
     await reader.next();
     const member = counted.bytes;
     const before = process.memoryUsage.rss();
@@ -146,6 +147,71 @@ describe('a small body that becomes a large one', () => {
     expect(await reasonOf(read((await answering('zstd', wide)).body))).toBe('ENCODING_BROKEN');
     expect(await read((await answering('zstd', fits)).body)).toHaveLength(4_000_000);
   });
+});
+
+describe('many packed answers at once', () => {
+  const forty = brotliCompressSync(Buffer.alloc(40_000_000, 'x'), { params: { [zlib.BROTLI_PARAM_LGWIN]: 24 } });
+
+  /** Waits until that many requests are there, and answers them all, with what each may have. */
+  async function together(count: number, packing: (accepted: string) => 'br' | 'gzip') {
+    const waiting: (() => void)[] = [];
+    const accepted: string[] = [];
+    const { port } = await openHttp1((request, response) => {
+      const asked = String(request.headers['accept-encoding']);
+      accepted.push(asked);
+      const encoding = packing(asked);
+      response.setHeader('content-encoding', encoding);
+      waiting.push(() => response.end(encoding === 'br' ? forty : gzipSync('x')));
+      if (waiting.length >= count) for (const answer of waiting.splice(0)) answer();
+    });
+    const scope = openScope();
+    const ones = Array.from({ length: count }, () => scope.request(ask(`http://origin.test:${port}/`)));
+    return { answers: await Promise.allSettled(ones), accepted, scope, url: `http://origin.test:${port}/` };
+  }
+
+  it('are asked for in what takes much memory only by a few of them, and again when those are through', async () => {
+    const { answers, accepted, scope, url } = await together(20, (asked) => (asked.includes('br') ? 'br' : 'gzip'));
+    expect(accepted.filter((asked) => asked === 'gzip, deflate, br, zstd')).toHaveLength(8);
+    expect(accepted.filter((asked) => asked === 'gzip, deflate')).toHaveLength(12);
+    const readers = answers.map((answer) => {
+      if (answer.status === 'rejected') throw answer.reason;
+      return answer.value.body[Symbol.asyncIterator]();
+    });
+    const before = process.memoryUsage.rss();
+    for (const reader of readers) expect((await reader.next()).value?.byteLength).toBeGreaterThan(0);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024);
+    // Eight decoders are open, and none of them is at its end.
+    void scope.request(ask(url)).catch(() => {});
+    await expect.poll(() => accepted[20]).toBe('gzip, deflate');
+    for (const reader of readers) await reader.return?.();
+    void scope.request(ask(url)).catch(() => {});
+    await expect.poll(() => accepted[21]).toBe('gzip, deflate, br, zstd');
+  });
+
+  it('are refused where they take much memory and were not asked for so', async () => {
+    const { answers } = await together(20, () => 'br');
+    const refused = answers.filter(({ status }) => status === 'rejected');
+    expect(refused).toHaveLength(12);
+    for (const answer of refused) expect(answer).toMatchObject({ reason: { details: { reason: 'ENCODING_REFUSED' } } });
+  });
+});
+
+it('is broken where it goes on and becomes nothing', async () => {
+  const nothing = Buffer.concat(Array(20_000).fill(Buffer.of(0, 0, 0, 0xff, 0xff)));
+  const { port } = await openHttp1((request, response) => {
+    response.setHeader('content-encoding', 'gzip');
+    response.write(gzipSync('').subarray(0, 10));
+    const timer = setInterval(() => response.write(nothing), 5);
+    response.on('close', () => clearInterval(timer));
+    // As much of it as a stream that is flushed now and then may have.
+    if (request.url === '/some') setTimeout(() => response.end(gzipSync('some').subarray(10)), 30);
+    if (request.url === '/some') setTimeout(() => clearInterval(timer), 20);
+  });
+  const scope = openScope();
+  const { body } = await scope.request(ask(`http://origin.test:${port}/some`));
+  expect(await readText(body)).toBe('some');
+  const endless = await scope.request(ask(`http://origin.test:${port}/`));
+  expect(await failure(read(endless.body))).toMatchObject({ code: 'EGRESS_FAILED', reason: 'ENCODING_BROKEN' });
 });
 
 it('knows no encoding in an absent or an empty header', () => {

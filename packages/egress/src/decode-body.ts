@@ -9,6 +9,7 @@ import {
 } from 'node:zlib';
 import { GloveboxError } from '@glovebox/contract';
 import { dialFailure } from './dial-failure.ts';
+import { type Coding, isWide, type WideDecoders } from './wide-decoders.ts';
 
 /** Each layer may multiply the size by a thousand. Two are seen where a proxy packs what was packed. */
 const maxEncodings = 2;
@@ -16,8 +17,9 @@ const maxEncodings = 2;
 const chunkSize = 64 * 1024;
 /** 8 MiB, the most that RFC 9659 lets a sender of zstd want; the format itself goes up to terabytes. */
 const zstdWindowLog = 23;
+/** How many bytes more than they become a body's bytes may be: headers and flushes of its format, and no endless nothing. */
+const emptyBytes = 1024 * 1024;
 
-type Coding = 'gzip' | 'deflate' | 'br' | 'zstd';
 const codings: ReadonlyMap<string, Coding> = new Map([
   ['gzip', 'gzip'],
   ['x-gzip', 'gzip'],
@@ -52,17 +54,26 @@ export function readEncodings(value: string | undefined, origin: string): readon
  * Undo encodings while the body is read, and only as far as it is read: nobody knows the size beforehand, so the reader counts
  * and stops. When he stops, so does the decoder, and the body is cancelled.
  *
- * @throws while it is read, GloveboxError `EGRESS_FAILED` (`ENCODING_BROKEN`) for what is damaged or ends too early.
+ * @throws while it is read, GloveboxError `EGRESS_FAILED` (`ENCODING_BROKEN`) for what is damaged, ends too early, or goes on
+ *   without becoming anything, which no budget of its reader would count.
  */
 export async function* decodeBody(
   body: AsyncIterable<Uint8Array> & { cancel(): void },
   encodings: readonly Coding[],
   origin: string,
+  decoders: WideDecoders,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  let decoded: AsyncIterable<Uint8Array> = body;
-  for (const coding of encodings.toReversed()) decoded = undo(decoded, coding);
+  let surplus = 0;
+  let decoded: AsyncIterable<Uint8Array> = counted(body, (bytes) => {
+    surplus += bytes;
+    if (surplus > emptyBytes) throw dialFailure('ENCODING_BROKEN', `${origin}: the body becomes nothing.`);
+  });
+  for (const coding of encodings.toReversed()) decoded = undo(decoded, coding, decoders);
   try {
-    for await (const chunk of decoded) yield chunk;
+    for await (const chunk of decoded) {
+      surplus -= chunk.byteLength;
+      yield chunk;
+    }
   } catch (error) {
     if (GloveboxError.is(error)) throw error;
     throw dialFailure('ENCODING_BROKEN', `${origin}: the body is not what its encoding says.`);
@@ -72,11 +83,26 @@ export async function* decodeBody(
   }
 }
 
-async function* undo(body: AsyncIterable<Uint8Array>, coding: Coding): AsyncGenerator<Uint8Array, void, undefined> {
+async function* counted(
+  body: AsyncIterable<Uint8Array>,
+  count: (bytes: number) => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const chunk of body) {
+    count(chunk.byteLength);
+    yield chunk;
+  }
+}
+
+async function* undo(
+  body: AsyncIterable<Uint8Array>,
+  coding: Coding,
+  decoders: WideDecoders,
+): AsyncGenerator<Uint8Array, void, undefined> {
   const { first, whole } = await peek(body);
   // Some servers send nothing at all, not even the frame of an empty body.
   if (first === undefined) return;
   const source = Readable.from(whole, { objectMode: true, highWaterMark: 1 });
+  const release = isWide(coding) ? decoders.open() : () => {};
   const decoder = decoderOf(coding, first);
   // Errors of either reach the loop below by way of the decoder.
   pipeline(source, decoder, () => {});
@@ -85,6 +111,7 @@ async function* undo(body: AsyncIterable<Uint8Array>, coding: Coding): AsyncGene
   } finally {
     decoder.destroy();
     source.destroy();
+    release();
   }
 }
 

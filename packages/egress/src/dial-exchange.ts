@@ -7,6 +7,7 @@ import { dialFailure, toDialFailure } from './dial-failure.ts';
 import { requestHeaders } from './dial-request-headers.ts';
 import { headBytes, type RawHeaders } from './response-headers.ts';
 import type { Watch } from './timeouts.ts';
+import type { AskedCodings, WideDecoders } from './wide-decoders.ts';
 
 /** Heads before the real one (1xx). Few servers send more than one; without a bound they never end. */
 const maxInterimAnswers = 16;
@@ -18,6 +19,8 @@ export type Exchange =
       readonly status: number;
       readonly headers: RawHeaders;
       readonly body: AnswerBody;
+      /** What it may be packed with. */
+      readonly codings: AskedCodings;
       /** Resolves when the answer has come to its end, whichever that is. */
       readonly over: Promise<void>;
     }
@@ -29,8 +32,14 @@ export type Exchange =
  *
  * @returns once the head of the answer is there, or will not come. Never throws; what goes wrong later, the body throws.
  */
-export function exchange(connection: DialConnection, request: DialRequest, watch: Watch): Promise<Exchange> {
+export function exchange(
+  connection: DialConnection,
+  request: DialRequest,
+  watch: Watch,
+  decoders: WideDecoders,
+): Promise<Exchange> {
   const { target, method, fence } = request;
+  const { codings, settle } = decoders.ask();
   const origin = `${target.scheme}://${target.authority}`;
   return new Promise((resolve) => {
     let controller: Dispatcher.DispatchController | undefined;
@@ -55,6 +64,7 @@ export function exchange(connection: DialConnection, request: DialRequest, watch
     /** The watch goes on: the caller may try again. */
     const finish = (): void => {
       isOver = true;
+      settle();
       watch.signal.removeEventListener('abort', onAbort);
       watch.enter('reader');
       connection.release();
@@ -107,8 +117,9 @@ export function exchange(connection: DialConnection, request: DialRequest, watch
         if (headBytes(headers) > maxHeadBytes)
           return giveUp(dialFailure('HEADERS_TOO_LARGE', `${origin}: the head of the answer is too large.`));
         stage = 'answered';
+        settle();
         watch.enter('idle');
-        resolve({ kind: 'answered', status, headers, body, over: over.promise });
+        resolve({ kind: 'answered', status, headers, body, codings, over: over.promise });
       },
       onResponseData(_controller, chunk) {
         watch.touch();
@@ -129,7 +140,7 @@ export function exchange(connection: DialConnection, request: DialRequest, watch
         {
           path: `${target.path}${target.query}`,
           method: method as Dispatcher.HttpMethod,
-          headers: requestHeaders(request),
+          headers: requestHeaders(request, codings),
           body: (request.body === undefined
             ? null
             : fencedBody(request.body, fence, () => isOver, declaredBytes(request.headers))) as never,

@@ -1,4 +1,5 @@
 import type { DialRequest } from './api.ts';
+import { type AskedCodings, narrowCodings, wideCodings } from './wide-decoders.ts';
 
 /** Who is talked to, how the connection works and how the answer may be packed is said by the dialer alone. */
 const ours: ReadonlySet<string> = new Set([
@@ -16,7 +17,7 @@ const ours: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-const encodings = 'gzip, deflate, br, zstd';
+const encodings = { narrow: narrowCodings.join(', '), wide: [...narrowCodings, ...wideCodings].join(', ') };
 
 /**
  * What a request says of itself on its way out.
@@ -26,6 +27,7 @@ const encodings = 'gzip, deflate, br, zstd';
  */
 export function requestHeaders(
   request: Pick<DialRequest, 'target' | 'headers' | 'method'> & { body: unknown },
+  codings: AskedCodings,
 ): Record<string, string> {
   const given = Object.entries(request.headers).filter(([name]) => !ours.has(name.toLowerCase()));
   // Without a body its length would be a promise that nobody keeps.
@@ -33,7 +35,7 @@ export function requestHeaders(
   const plain = request.method === 'HEAD' || given.some(([name]) => name.toLowerCase() === 'range');
   return {
     ...Object.fromEntries(kept),
-    'accept-encoding': plain ? 'identity' : encodings,
+    'accept-encoding': plain ? 'identity' : encodings[codings],
     host: request.target.authority,
   };
 }

@@ -11,6 +11,7 @@ import { isRepeatable, retryDelayMs, type Try } from './retry.ts';
 import { type Watch, watchRequest } from './timeouts.ts';
 import { type UpgradeRequest, upgradeConnection } from './upgrade.ts';
 import { type ConnectMeans, vettedConnect } from './vetted-connect.ts';
+import { isWide, type WideDecoders } from './wide-decoders.ts';
 
 type Answered = Extract<Exchange, { kind: 'answered' }> & { readonly connection: DialConnection };
 type Failed = Extract<Exchange, { kind: 'failed' }>;
@@ -32,7 +33,7 @@ export class ConnectionScope implements DialScope {
     try {
       const { answer, retried } = await this.#retrying(request, watch);
       void answer.over.then(watch.stop);
-      return toResponse(answer, request, retried);
+      return toResponse(answer, request, retried, this.#means.decoders);
     } catch (error) {
       watch.stop();
       throw toDialFailure(error, originOf(request), 'connecting');
@@ -114,7 +115,7 @@ export class ConnectionScope implements DialScope {
     }
     request.progress?.connected(connection.link.address, connection.link.protocol);
     const isReused = connection.used;
-    const done = await exchange(connection, request, watch);
+    const done = await exchange(connection, request, watch, this.#means.decoders);
     return done.kind === 'answered' ? { ...done, connection } : { ...done, isReused };
   }
 
@@ -167,19 +168,22 @@ function toTry(tried: Answered | Failed): Try {
   return { kind: 'answered', status: tried.status, retryAfter: answerHeaders(tried.headers)['retry-after'] };
 }
 
-function toResponse(answer: Answered, request: DialRequest, retried: number): DialResponse {
+function toResponse(answer: Answered, request: DialRequest, retried: number, decoders: WideDecoders): DialResponse {
   const { status, connection, body } = answer;
   const { address, protocol } = connection.link;
   const origin = originOf(request);
   const headers = answerHeaders(answer.headers);
   try {
     const encodings = readEncodings(headers['content-encoding'], origin);
+    const isEmpty = request.method === 'HEAD' || status === 204 || status === 304;
+    if (!isEmpty && answer.codings === 'narrow' && encodings.some(isWide))
+      throw dialFailure('ENCODING_REFUSED', `${origin}: it answered with an encoding that it was not asked for.`);
     // The part of something packed cannot be unpacked.
     if (status === 206 && encodings.length > 0)
       throw dialFailure('ENCODING_REFUSED', `${origin}: it answered with a part of something packed.`);
     const head = { status, address, protocol, retries: retried };
     if (encodings.length === 0) return { ...head, headers, body };
-    return { ...head, headers: withoutEncoding(headers), body: decodeBody(body, encodings, origin) };
+    return { ...head, headers: withoutEncoding(headers), body: decodeBody(body, encodings, origin, decoders) };
   } catch (error) {
     body.cancel();
     throw error;

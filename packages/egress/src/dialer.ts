@@ -4,6 +4,7 @@ import { ConnectionScope } from './dial-scope.ts';
 import { openDialTls } from './dial-tls.ts';
 import { openProxy } from './proxy.ts';
 import type { ConnectMeans } from './vetted-connect.ts';
+import { openWideDecoders } from './wide-decoders.ts';
 
 /**
  * The one place from which connections of the product leave.
@@ -17,6 +18,7 @@ export function createDialer(settings: DialerSettings): Dialer {
     resolver: settings.resolver,
     tls: openDialTls(settings.extraCa, settings.roots),
     proxy: settings.proxy === undefined ? undefined : openProxy(settings.proxy),
+    decoders: openWideDecoders(),
   };
   const opened = new Set<{ destroy(): void }>();
   let isDestroyed = false;

@@ -67,7 +67,7 @@ export function upgradeConnection(
           path: `${target.path}${target.query}`,
           method: 'GET',
           upgrade: 'websocket',
-          headers: requestHeaders({ ...request, method: 'GET', body: undefined }),
+          headers: requestHeaders({ ...request, method: 'GET', body: undefined }, 'narrow'),
         },
         handler,
       );

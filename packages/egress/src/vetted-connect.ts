@@ -7,12 +7,14 @@ import type { DialTls, TlsIdentity } from './dial-tls.ts';
 import type { UpstreamProxy } from './proxy.ts';
 import { type ConnectPermit, type Reached, raceAddresses } from './race-addresses.ts';
 import { type Route, vetAddresses } from './vet-addresses.ts';
+import type { WideDecoders } from './wide-decoders.ts';
 
 /** What connections of one dialer are made with. */
 export interface ConnectMeans {
   readonly resolver: Resolver;
   readonly tls: DialTls;
   readonly proxy: UpstreamProxy | undefined;
+  readonly decoders: WideDecoders;
 }
 
 export interface ConnectRequest extends ConnectPermit {
