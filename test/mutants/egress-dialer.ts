@@ -99,6 +99,13 @@ export const egressDialerMutants: readonly Mutant[] = [
     why: 'the head of a request whose body is empty would leave after its attempt has ended',
   },
   {
+    file: 'packages/egress/src/dial-connections.ts',
+    find: 'this.#open.size < maxKept',
+    replace: 'this.#open.size >= 0',
+    test: asking('keeps no more than 64 connections for later, and none of those that something is on is dropped'),
+    why: 'a node that goes through the sub-domains of a host would use up the sockets of this one',
+  },
+  {
     file: 'packages/egress/src/dial-sockets.ts',
     find: '  else socket.resetAndDestroy();',
     replace: '',

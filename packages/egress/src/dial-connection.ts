@@ -67,6 +67,10 @@ export class DialConnection {
     return this.isAlive && this.#inFlight < (this.link.protocol === 'h2' ? maxStreams : 1);
   }
 
+  get isIdle(): boolean {
+    return this.#inFlight === 0;
+  }
+
   claim(): void {
     this.#inFlight++;
   }

@@ -132,6 +132,31 @@ describe.each(['h1', 'h2'] as const)('a request over %s', (protocol) => {
   });
 });
 
+it('keeps no more than 64 connections for later, and none of those that something is on is dropped', async () => {
+  const waiting: (() => void)[] = [];
+  const origin = await openHttp1((request, response) => {
+    // As long as a client may be asked to keep it.
+    response.setHeader('keep-alive', 'timeout=600');
+    if (request.url === '/wait') waiting.push(() => response.end('waited'));
+    else response.end('ok');
+  });
+  const resolver = { resolve: async () => [Uint8Array.of(127, 0, 0, 1)] };
+  const scope = openScope({ resolver });
+  const answerOf = async (host: string, path = '/'): Promise<string> =>
+    readText((await scope.request(ask(`http://${host}.test:${origin.port}${path}`))).body);
+  const first = Array.from({ length: 5 }, (_, nth) => answerOf(`waiting-${nth}`, '/wait'));
+  await expect.poll(() => waiting.length).toBe(5);
+  for (let nth = 0; nth < 100; nth++) expect(await answerOf(`n${nth}`)).toBe('ok');
+  await expect.poll(() => origin.sockets.size).toBeLessThanOrEqual(64);
+  expect(origin.sockets.size).toBeGreaterThan(32);
+  for (const answer of waiting) answer();
+  expect(await Promise.all(first)).toEqual(Array(5).fill('waited'));
+  expect(origin.connections).toBe(105);
+  // The last ones are still there.
+  expect(await answerOf('n99')).toBe('ok');
+  expect(origin.connections).toBe(105);
+});
+
 it('leads by its target alone to host and name, whatever the headers say', async () => {
   const origin = await openHttp1(text('x'), identity);
   const headers = {
