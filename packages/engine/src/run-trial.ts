@@ -22,7 +22,7 @@ export interface TrialEvents extends RunEvents {
   onWarning?: (finding: Finding) => void;
 }
 
-/** `cassette` is there where requests were recorded or played. */
+/** `cassette` is there where requests were recorded or played, or asked for in vain. */
 export type TrialResult = RunResult & { cassette?: TrialCassette };
 
 /**

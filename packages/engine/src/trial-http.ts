@@ -94,6 +94,8 @@ function replay(live: TrialEgress['parts'], files: ReadonlyMap<string, Uint8Arra
     outcome() {
       const place = read === undefined ? { file: 'fixtures' } : { file: read.found.file };
       const misses = missFindings(name ?? 'no cassette', place, player.misses);
+      // No cassette was named and nothing was asked for: nothing came of one.
+      if (read === undefined && misses.length === 0) return undefined;
       if (read === undefined || misses.length > 0) return { kind: 'replayed', findings: misses };
       const unused = unusedFindings(new Map([[read.found, [player.unused()]]]));
       return { kind: 'replayed', findings: locateFindings(files, unused) };
