@@ -25,10 +25,17 @@ export function patchFor({ target, method, websocket }: Request): Json | null {
   return null;
 }
 
-/** The host itself, then wildcards over it: a manifest cannot spell every name that exists, such as one with an underscore. */
+/** As in the name of a host in a manifest. */
+const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/**
+ * The host itself, then the narrowest wildcard over it: a manifest cannot spell every name that exists, such as one with an
+ * underscore. Two at most: a schema is slow to say no, and who asks for a host of a hundred labels is refused two thousand times a second.
+ */
 function hostPatterns(host: string): string[] {
   const labels = host.split('.');
-  return [host, ...labels.slice(1).map((_, index) => `*.${labels.slice(index + 1).join('.')}`)];
+  const parent = labels.slice(labels.findLastIndex((each, at) => at === 0 || !label.test(each)) + 1);
+  return [host, `*.${parent.join('.')}`];
 }
 
 /** The path as a pattern that stands for it alone; one that is too long is cut at a segment and left open there. */

@@ -1,5 +1,6 @@
+import { httpRuleSchema } from '@glovebox/contract';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { compilePolicy } from '../../src/index.ts';
 import { decideOn, outcomeOf, policyFor, policyOf, rule } from './kit.ts';
 
@@ -13,6 +14,7 @@ describe('a patch', () => {
     ['POST', 'https://api.example.com/', { host: 'api.example.com', methods: ['POST'], paths: ['/'] }],
     ['GET', 'http://api.example.com:8080/x', { scheme: 'http', port: 8080, paths: ['/x'] }],
     ['GET', 'https://a_b.example.com/*', { host: '*.example.com', paths: ['/%2A'] }],
+    ['GET', 'https://a.b_c.d.example.com/', { host: '*.d.example.com' }],
   ])('for %s %s is the narrowest rule', (method, url, expected) => {
     expect(decideOn(policyFor(rule({ methods: ['GET'], paths: ['/only'] })), method, url)).toMatchObject({
       kind: 'denied',
@@ -33,6 +35,15 @@ describe('a patch', () => {
       patch: null,
       approver: 'nobody',
     });
+  });
+
+  it('asks the schema twice at most, however many labels a host has', () => {
+    const parse = vi.spyOn(httpRuleSchema, 'safeParse');
+    const url = `https://${'a.'.repeat(120)}b_/`;
+    expect(decideOn(policyFor(rule()), 'GET', url)).toMatchObject({ reason: 'HOST_NOT_DECLARED', patch: null });
+    expect(parse.mock.calls.length).toBeGreaterThan(0);
+    expect(parse.mock.calls.length).toBeLessThan(3);
+    parse.mockRestore();
   });
 
   it('is none where the policy denies the request all the same', () => {
@@ -62,6 +73,8 @@ describe('a patch', () => {
       'x%2Fy',
       "s;p='q'",
       '%C3%BC',
+      'c%23d',
+      'e%253Ff',
       'x'.repeat(600),
       'y'.repeat(500),
     );
