@@ -113,56 +113,54 @@ export interface BodyDigest {
   bytes: number;
 }
 
-/** Bytes; a multipart body beyond is compared with its boundary in it. */
-const maxMultipart = 256 * 1024;
+/** In place of the boundary of a multipart body, which clients draw at random: else no upload would be found again. */
+const sameBoundary = '--boundary';
 
 /**
- * The digest of a body that comes in chunks; nothing of it is held, but for a multipart body of at most 256 KiB: its boundary,
- * which clients draw at random, is taken for another one, or no upload would be found again.
+ * The digest of a body that comes in chunks, of whatever sizes. Nothing of it is held, but for what may be the beginning of a
+ * boundary: a list of chunks would take a hundred times the memory of what a node sends, where that is one byte at a time.
  */
 export class BodyDigester {
   readonly #hash: Hash = createHash('sha256');
   readonly #boundary: string | undefined;
-  #held: Uint8Array[] | undefined;
+  /** One character a byte. */
+  #rest = '';
   #bytes = 0;
 
   constructor(contentType: string | undefined) {
-    this.#boundary = boundaryOf(contentType);
-    this.#held = this.#boundary === undefined ? undefined : [];
+    const boundary = boundaryOf(contentType);
+    this.#boundary = boundary === undefined ? undefined : `--${boundary}`;
   }
 
   update(chunk: Uint8Array): void {
     this.#bytes += chunk.byteLength;
-    if (this.#held === undefined) this.#hash.update(chunk);
-    else {
-      // A copy: whoever gave the chunk may write to it again.
-      this.#held.push(Uint8Array.from(chunk));
-      if (this.#bytes > maxMultipart) this.#release((held) => held);
-    }
+    if (this.#boundary === undefined) this.#hash.update(chunk);
+    else this.#rest = this.#updateWithout(this.#boundary, this.#rest + latin1(chunk));
   }
 
   /** Once. @returns undefined where the body was empty, which is the same as none. */
   end(): BodyDigest | undefined {
-    this.#release((held) => withoutBoundary(held, this.#boundary ?? ''));
+    this.#hash.update(this.#rest, 'latin1');
     return this.#bytes === 0 ? undefined : { digest: `sha256:${this.#hash.digest('hex')}`, bytes: this.#bytes };
   }
 
-  #release(change: (held: Buffer) => Buffer): void {
-    if (this.#held === undefined) return;
-    this.#hash.update(change(Buffer.concat(this.#held)));
-    this.#held = undefined;
+  /** @returns the end of `text`, behind the last boundary, which may be the beginning of another. */
+  #updateWithout(boundary: string, text: string): string {
+    const parts = text.split(boundary);
+    const last = parts.pop() as string;
+    const whole = Math.max(0, last.length - boundary.length + 1);
+    this.#hash.update([...parts, last.slice(0, whole)].join(sameBoundary), 'latin1');
+    return last.slice(whole);
   }
 }
+
+const latin1 = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
 
 function boundaryOf(contentType: string | undefined): string | undefined {
   if (contentType === undefined || !/^multipart\//i.test(contentType)) return undefined;
   const found = /;\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i.exec(contentType);
   return found?.[1] ?? found?.[2];
-}
-
-/** One character a byte, so that no byte is changed. */
-function withoutBoundary(body: Buffer, boundary: string): Buffer {
-  return Buffer.from(body.toString('latin1').replaceAll(`--${boundary}`, '--boundary'), 'latin1');
 }
 
 /** A request as it is looked for. */
