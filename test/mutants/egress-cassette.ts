@@ -47,6 +47,15 @@ export const egressCassetteMutants: readonly Mutant[] = [
     why: 'a list would carry the secret of its query in the link to its next page',
   },
   {
+    file: 'packages/egress/src/cassette/recording.ts',
+    find: 'this.#bytes -= held.length;',
+    replace: '',
+    test: recording(
+      'has room for what it keeps, whatever it does not keep: long bodies of requests, what was denied, and answers that broke off',
+    ),
+    why: 'a run that keeps little would be refused for what it does not keep',
+  },
+  {
     file: 'packages/egress/src/cassette/record-egress.ts',
     find: 'if (url.length > cassetteLimits.url) {',
     replace: 'if (false) {',

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { defaultEgressPolicy, egressPolicySchema } from '@glovebox/contract';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -9,6 +11,9 @@ import { closeOrigins, type Handler, type Origin, openHttp1, openHttp2 } from '.
 import type { EgressSession, SessionOptions } from '../api.ts';
 import { createEgress } from '../session.ts';
 import { createCassetteEgress, Recording, readCassette, recordEgress } from './index.ts';
+
+setFlagsFromString('--expose-gc');
+const gc = runInNewContext('gc') as () => void;
 
 let ca: TestCa;
 let identity: ReturnType<TestCa['issue']>;
@@ -227,6 +232,56 @@ describe('a recording', () => {
     // At once, and not when it is written: until then it would be held.
     expect([small.recording.failed, large.recording.failed]).toEqual([false, true]);
     expect(() => large.recording.text()).toThrow(expect.objectContaining({ code: 'CASSETTE_TOO_LARGE' }));
+  });
+
+  it('has room for what it keeps, whatever it does not keep: long bodies of requests, what was denied, and answers that broke off', async () => {
+    const server = await openHttp1((request, response) => {
+      if (request.url === '/cut') {
+        response.writeHead(200, { 'content-length': '900000' }).write('x'.repeat(800_000));
+        setTimeout(() => response.destroy(), 50);
+      } else request.resume().on('end', () => response.end('ok'));
+    }, identity);
+    const { session, recording, base } = live(server);
+    for (let i = 0; i < 3; i++) expect((await ask(session, `${base}/cut`)).reset).toBeDefined();
+    for (let i = 0; i < 150; i++)
+      await ask(session, 'https://other.test/', { method: 'PUT', body: 'x'.repeat(16_000) });
+    for (let i = 0; i < 150; i++)
+      await ask(session, base, { method: 'PUT', body: [Buffer.alloc(16_000), Buffer.alloc(1000)] });
+    expect(entriesOf(recording.text())).toHaveLength(150);
+  });
+
+  it('takes no more memory than its bytes, however small the pieces are in which they come', async () => {
+    const heldBytes = () => {
+      gc();
+      const { heapUsed, external } = process.memoryUsage();
+      return heapUsed + external;
+    };
+    const session: EgressSession = {
+      accept: async (request) => {
+        for await (const _ of request.body);
+        request.respond({ status: 200, headers: {} });
+        const one = Buffer.from('x');
+        for (let i = 0; i < 200_000; i++) await request.write(one);
+        expect(heldBytes() - before).toBeLessThan(4_000_000);
+        request.end();
+      },
+      end: () => undefined,
+      settled: async () => undefined,
+      summary: { requests: 0, decisions: [] },
+    };
+    const recording = new Recording();
+    const recorded = recordEgress({ open: () => session }, recording).open({} as SessionOptions);
+    const before = heldBytes();
+    await recorded.accept({
+      head: { method: 'GET', url: 'https://origin.test/', headers: {} },
+      body: (async function* () {})(),
+      signal: new AbortController().signal,
+      respond: () => undefined,
+      write: async () => undefined,
+      end: () => undefined,
+      reset: () => undefined,
+    });
+    expect(entriesOf(recording.text())).toMatchObject([{ response: { body: { text: 'x'.repeat(200_000) } } }]);
   });
 
   it('of a URL that is longer than a cassette has them is none, and of one that is not is one', async () => {

@@ -1,6 +1,7 @@
 import { egressRequestHeaders } from '@glovebox/contract';
 import { BodyDigester, canonicalUrl, cassetteLimits, keptBody } from '@glovebox/sdk/cassette';
 import type { CellRequest, Egress } from '../api.ts';
+import { GatheredBytes } from './gathered-bytes.ts';
 import { isOurs, keptAnswerHeaders, keptRequestHeaders } from './kept-headers.ts';
 import { isShort, keptRequestBody, type Recording, type Slot } from './recording.ts';
 
@@ -46,9 +47,9 @@ class RecordedRequest implements CellRequest {
   readonly #slot: Slot;
   readonly #hasEnded: () => boolean;
   readonly #digester: BodyDigester;
-  #asked: Uint8Array[] = [];
+  readonly #asked = new GatheredBytes();
   #askedBytes = 0;
-  #answer: { status: number; headers: Readonly<Record<string, string>>; parts: Uint8Array[] } | undefined;
+  #answer: { status: number; headers: Readonly<Record<string, string>>; body: GatheredBytes } | undefined;
 
   constructor(request: CellRequest, recording: Recording, slot: Slot, hasEnded: () => boolean) {
     this.head = request.head;
@@ -81,21 +82,20 @@ class RecordedRequest implements CellRequest {
   #noteAsked(chunk: Uint8Array): void {
     this.#digester.update(chunk);
     this.#askedBytes += chunk.byteLength;
-    if (!isShort(this.#askedBytes)) this.#asked = [];
-    else if (this.#recording.hold(chunk.byteLength)) this.#asked.push(Uint8Array.from(chunk));
+    if (!isShort(this.#askedBytes)) this.#recording.drop(this.#asked);
+    else if (this.#recording.hold(chunk.byteLength)) this.#asked.add(chunk);
   }
 
   respond(head: { status: number; headers: { [name: string]: string } }): void {
     if (!isOurs(head.headers)) {
       if (this.head.headers[egressRequestHeaders.upgrade] !== undefined) this.#recording.fail('websocket');
-      this.#answer = { ...head, parts: [] };
+      this.#answer = { ...head, body: new GatheredBytes() };
     }
     this.#request.respond(head);
   }
 
   async write(chunk: Uint8Array): Promise<void> {
-    if (this.#answer !== undefined && this.#recording.hold(chunk.byteLength))
-      this.#answer.parts.push(Uint8Array.from(chunk));
+    if (this.#answer !== undefined && this.#recording.hold(chunk.byteLength)) this.#answer.body.add(chunk);
     await this.#request.write(chunk);
   }
 
@@ -107,21 +107,31 @@ class RecordedRequest implements CellRequest {
   reset(reason: string): void {
     // A node that wants no more of an answer has had enough of it; one that an origin broke off is no answer.
     if (this.signal.aborted || this.#hasEnded()) this.#fill();
+    else this.#leaveOut();
     this.#request.reset(reason);
+  }
+
+  #leaveOut(): void {
+    this.#recording.drop(this.#asked);
+    if (this.#answer !== undefined) this.#recording.drop(this.#answer.body);
+    this.#answer = undefined;
   }
 
   #fill(): void {
     const answer = this.#answer;
     const url = canonicalUrl(this.head.url);
+    if (answer === undefined || url === undefined || this.#recording.failed) {
+      this.#leaveOut();
+      return;
+    }
     this.#answer = undefined;
-    if (answer === undefined || url === undefined || this.#recording.failed) return;
     if (url.length > cassetteLimits.url) {
       this.#recording.fail('url-too-long');
       return;
     }
     const [asked, told] = [keptRequestHeaders(this.head.headers), keptAnswerHeaders(answer.headers)];
-    const sent = keptRequestBody(this.#asked, this.#digester.end());
-    const body = keptBody(Buffer.concat(answer.parts));
+    const sent = keptRequestBody(this.#asked.bytes(), this.#digester.end());
+    const body = keptBody(answer.body.bytes());
     this.#slot.entry = {
       request: {
         method: this.head.method,

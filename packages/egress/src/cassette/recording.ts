@@ -1,5 +1,6 @@
 import { cassetteFileLimits, GloveboxError } from '@glovebox/contract';
 import { type CassetteEntry, cassetteLimits, keptBody } from '@glovebox/sdk/cassette';
+import type { GatheredBytes } from './gathered-bytes.ts';
 
 /** Bytes of a request's body; of a longer one its digest alone is kept, which is all that is compared. */
 const maxRequestBody = 16 * 1024;
@@ -47,6 +48,12 @@ export class Recording {
     return this.#fault === undefined;
   }
 
+  /** Give back what was held and is not to be kept. */
+  drop(held: GatheredBytes): void {
+    this.#bytes -= held.length;
+    held.clear();
+  }
+
   fail(fault: RecordingFault): void {
     this.#fault ??= fault;
     this.#slots = [];
@@ -76,11 +83,11 @@ const tooLarge = (fault: RecordingFault): GloveboxError =>
 
 /** The body of a request as it is kept: short, or its digest. */
 export function keptRequestBody(
-  head: readonly Uint8Array[],
+  whole: Uint8Array,
   digest: { digest: string; bytes: number } | undefined,
 ): CassetteEntry['request']['body'] {
   if (digest === undefined) return undefined;
-  return digest.bytes > maxRequestBody ? digest : keptBody(Buffer.concat(head));
+  return digest.bytes > maxRequestBody ? digest : keptBody(whole);
 }
 
 /** Whether so much of a request's body is still kept. */
