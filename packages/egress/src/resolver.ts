@@ -1,17 +1,8 @@
-import { Resolver as DnsResolver } from 'node:dns/promises';
 import { GloveboxError } from '@glovebox/contract';
 import { parseAddress } from './address.ts';
 import type { AddressBytes, Resolver } from './api.ts';
-import { dialFailure } from './dial-failure.ts';
+import { askNameServers } from './resolver-dns.ts';
 import { hostsFile } from './resolver-hosts.ts';
-import { untilAborted } from './timeouts.ts';
-
-/** One name server is asked this long, and each this often. */
-const dnsTimeoutMs = 5_000;
-const dnsTries = 2;
-
-/** Codes by which a name server says that there is no such name, or none of that kind. */
-const absent: readonly string[] = ['ENOTFOUND', 'ENODATA', 'EBADNAME', 'ESERVFAIL', 'EREFUSED', 'EFORMERR'];
 
 /**
  * Names as this host knows them: /etc/hosts, then the name servers of /etc/resolv.conf. A name is asked for as it is, without
@@ -52,31 +43,4 @@ function readFixed(text: string): AddressBytes {
   throw new GloveboxError('EGRESS_POLICY_INVALID', {
     message: `${JSON.stringify(text)} in the host table is no address.`,
   });
-}
-
-async function askNameServers(host: string, signal: AbortSignal): Promise<readonly AddressBytes[]> {
-  const dns = new DnsResolver({ timeout: dnsTimeoutMs, tries: dnsTries });
-  const cancel = (): void => dns.cancel();
-  signal.addEventListener('abort', cancel, { once: true });
-  try {
-    const answers = await untilAborted(Promise.allSettled([dns.resolve4(host), dns.resolve6(host)]), signal);
-    const texts = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-    // What is not an address after all is judged by nobody, so it is not connected to either.
-    const addresses = texts.map(parseAddress).filter((address) => address !== undefined);
-    if (addresses.length > 0) return addresses;
-    throw unresolved(
-      host,
-      answers.map((answer) => (answer.status === 'rejected' ? answer.reason : undefined)),
-    );
-  } finally {
-    signal.removeEventListener('abort', cancel);
-  }
-}
-
-/** No answer in time may be one the next time; a name server that says no has answered. */
-function unresolved(host: string, reasons: readonly unknown[]): GloveboxError {
-  const codes = reasons.map((reason) => (reason as { code?: unknown } | undefined)?.code);
-  const silent = codes.find((code) => typeof code === 'string' && !absent.includes(code));
-  if (silent !== undefined) return dialFailure('CONNECT_TIMED_OUT', `${host}: no name server answered (${silent}).`);
-  return dialFailure('NAME_NOT_FOUND', `${host}: no name server knows an address of it.`);
 }
