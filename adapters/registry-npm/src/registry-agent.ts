@@ -31,8 +31,8 @@ async function openAgents(
   maxBytes: number,
 ): Promise<Agents> {
   // With the first fetch: most runs have everything in the cache.
-  const { createDialer, systemResolver } = await import('@glovebox/egress');
-  const dialer = createDialer({ resolver: systemResolver(), roots: instead, extraCa: besides, proxy });
+  const { createDialer, systemResolver, withShortNames } = await import('@glovebox/egress');
+  const dialer = createDialer({ resolver: withShortNames(systemResolver()), roots: instead, extraCa: besides, proxy });
   // Whoever runs this machine has named the registry, and it may well be inside his network. Nobody else can lead there:
   // a redirect to another origin is not followed.
   const { http, https } = dialer.agents('registry', { judgeAddress: () => ({ kind: 'allowed' }) });

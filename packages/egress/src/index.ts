@@ -7,6 +7,6 @@ export { onwardHeaders, returnedHeaders } from './headers.ts';
 export { compilePolicy } from './policy.ts';
 export { comparePolicies } from './policy-changes.ts';
 export { readEgressPolicy } from './policy-read.ts';
-export { fixedResolver, systemResolver } from './resolver.ts';
+export { fixedResolver, systemResolver, withShortNames } from './resolver.ts';
 export { createEgress } from './session.ts';
 export { type ParsedTarget, parseTarget } from './target.ts';

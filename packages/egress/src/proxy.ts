@@ -6,6 +6,7 @@ import type { AddressBytes, Resolver, Target } from './api.ts';
 import { dialFailure } from './dial-failure.ts';
 import type { DialTls } from './dial-tls.ts';
 import { type ConnectPermit, type Reached, raceAddresses } from './race-addresses.ts';
+import { withShortNames } from './resolver.ts';
 import { untilAborted } from './timeouts.ts';
 
 /** An HTTP proxy by which this host reaches the outside. An admin names it, so its own address is not judged. */
@@ -37,7 +38,7 @@ export function openProxy(unsafeUrl: string): UpstreamProxy {
 
   /** One proxy may take another connection for another address, so each try has its own. */
   async function tunnel(address: AddressBytes, port: number, { resolver, tls }: ProxyMeans, permit: ConnectPermit) {
-    const bare = await reachProxy(target, resolver, permit);
+    const bare = await reachProxy(target, withShortNames(resolver), permit);
     try {
       const spoken = secure ? await secureProxy(bare, target, tls, permit) : bare;
       permit.fence();

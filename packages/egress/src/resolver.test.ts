@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { emptyZone, failure } from '../test/dialing.ts';
 import { formatAddress } from './address.ts';
 import { bootClockMs } from './boot-clock.ts';
-import { fixedResolver, systemResolver } from './resolver.ts';
+import { fixedResolver, systemResolver, withShortNames } from './resolver.ts';
 import { hostsFile } from './resolver-hosts.ts';
 
 const never = new AbortController().signal;
@@ -25,6 +25,21 @@ describe('a table of hosts', () => {
     expect(() => fixedResolver({ 'a.test': [text] }, emptyZone)).toThrow(
       expect.objectContaining({ code: 'EGRESS_POLICY_INVALID' }),
     );
+  });
+});
+
+describe('a host that an admin names', () => {
+  const resolve = async (host: string) => (await withShortNames(emptyZone).resolve(host, never)).map(formatAddress);
+
+  it('may have a name without a dot, as this host itself understands it', async () => {
+    expect(await resolve('localhost')).toContain('127.0.0.1');
+    expect(await failure(resolve('nobody-has-this'))).toMatchObject({ reason: 'NAME_NOT_FOUND' });
+  });
+
+  it('is looked up nowhere else where its name has a dot, or where it is known', async () => {
+    expect(await failure(resolve('a.localhost'))).toMatchObject({ reason: 'NAME_NOT_FOUND' });
+    const known = withShortNames(fixedResolver({ localhost: ['127.0.0.9'] }, emptyZone));
+    expect((await known.resolve('localhost', never)).map(formatAddress)).toEqual(['127.0.0.9']);
   });
 });
 

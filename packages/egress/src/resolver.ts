@@ -1,8 +1,11 @@
+import { lookup } from 'node:dns/promises';
 import { GloveboxError } from '@glovebox/contract';
 import { parseAddress } from './address.ts';
 import type { AddressBytes, Resolver } from './api.ts';
+import { reasonOf } from './dial-failure.ts';
 import { askNameServers } from './resolver-dns.ts';
 import { hostsFile } from './resolver-hosts.ts';
+import { untilAborted } from './timeouts.ts';
 
 /**
  * Names as this host knows them: /etc/hosts, then the name servers of /etc/resolv.conf. A name is asked for as it is, without
@@ -34,6 +37,29 @@ export function fixedResolver(table: Readonly<Record<string, readonly string[]>>
   const fixed = new Map(Object.entries(table).map(([host, texts]) => [host, texts.map(readFixed)]));
   return {
     resolve: async (host, signal) => fixed.get(host) ?? fallback.resolve(host, signal),
+  };
+}
+
+/**
+ * For hosts that an admin names, such as a proxy or a registry: a name without a dot that is not found is looked up once more
+ * as everything else on this host does it, by getaddrinfo, with search domains.
+ */
+export function withShortNames(resolver: Resolver): Resolver {
+  return {
+    async resolve(host, signal) {
+      try {
+        return await resolver.resolve(host, signal);
+      } catch (error) {
+        if (host.includes('.') || reasonOf(error) !== 'NAME_NOT_FOUND') throw error;
+        const found = await untilAborted(
+          lookup(host, { all: true }).catch(() => []),
+          signal,
+        );
+        const addresses = found.map(({ address }) => parseAddress(address)).filter((bytes) => bytes !== undefined);
+        if (addresses.length === 0) throw error;
+        return addresses;
+      }
+    },
   };
 }
 
