@@ -64,6 +64,13 @@ export const egressDialerMutants: readonly Mutant[] = [
     why: 'whoever has a certificate for any name could stand for all of them',
   },
   {
+    file: 'packages/egress/src/dial-tls.ts',
+    find: 'identity === undefined ? constants.SSL_OP_NO_RENEGOTIATION : 0',
+    replace: '0',
+    test: connecting('TLS shakes hands and not again when the origin wants to'),
+    why: 'an origin could keep the host busy with handshakes for as long as a request may take',
+  },
+  {
     file: 'packages/egress/src/dial-request-headers.ts',
     find: "  'host',\n",
     replace: '',

@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import type { Socket } from 'node:net';
 import {
   checkServerIdentity,
@@ -42,7 +43,9 @@ export function openDialTls(extraCa: readonly string[], roots: readonly string[]
   const contextOf = (identity: TlsIdentity | undefined): SecureContext => {
     const isOwn = extraCa.length > 0 || roots.length > 0;
     const ca = isOwn ? { ca: [...(roots.length > 0 ? roots : getCACertificates('default')), ...extraCa] } : {};
-    const make = (): SecureContext => createSecureContext({ ...ca, ...identity, minVersion: 'TLSv1.2' });
+    // A server could have the client shake hands over and over. Some that want its certificate for one path alone need it once.
+    const secureOptions = identity === undefined ? constants.SSL_OP_NO_RENEGOTIATION : 0;
+    const make = (): SecureContext => createSecureContext({ ...ca, ...identity, secureOptions, minVersion: 'TLSv1.2' });
     if (identity !== undefined) return make();
     shared ??= make();
     return shared;

@@ -1,3 +1,4 @@
+import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeCa, selfSigned, type TestCa } from '../test/ca.ts';
 import {
@@ -250,6 +251,30 @@ describe('TLS', () => {
     expect(await reasonOf(openScope({ extraCa: [ca.cert] }).request(ask(`https://origin.test:${origin.port}/`)))).toBe(
       'TLS_FAILED',
     );
+  });
+
+  it.each([
+    ['once', 0, 'ok'],
+    ['and not again when the origin wants to', 1, 'CONNECTION_LOST'],
+  ])('shakes hands %s', async (_what, again, outcome) => {
+    let shaken = 0;
+    const identity = { ...ca.issue(['DNS:origin.test']), maxVersion: 'TLSv1.2' };
+    const origin = await openRaw((socket) => {
+      const answer = (): void => void socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
+      if (again === 0) return answer();
+      (socket as TLSSocket).renegotiate({ requestCert: false }, (error) => {
+        if (error === null) shaken++;
+        answer();
+      });
+    }, identity);
+    const request = openScope({ extraCa: [ca.cert] }).request(ask(`https://origin.test:${origin.port}/`));
+    expect(
+      await request.then(
+        ({ body }) => readText(body),
+        (error) => error.details.reason,
+      ),
+    ).toBe(outcome);
+    expect(shaken).toBe(0);
   });
 
   it('takes up no session again', async () => {
