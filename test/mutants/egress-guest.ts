@@ -47,6 +47,13 @@ export const egressGuestMutants: readonly Mutant[] = [
   },
   {
     file: 'packages/guest/src/net/request-head.ts',
+    find: `\${origin.host}:\${origin.port}\${pathOf(`,
+    replace: `\${origin.host}\${pathOf(`,
+    test: connections('node:http and node:https are not taken for requests of the harness, whatever they ask for'),
+    why: 'whoever gives a node a URL could ask for the job, or tell its result',
+  },
+  {
+    file: 'packages/guest/src/net/request-head.ts',
     find: ' || length !== undefined)',
     replace: ')',
     test: head('reads where the body ends, and refuses two readings of it'),

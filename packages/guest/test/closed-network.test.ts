@@ -28,7 +28,8 @@ describe('a node that declares no http', () => {
       const said = []; const told = (e) => said.push(e.name, (e.cause ?? e).code, (e.cause ?? e).reason);
       await fetch('https://api.test/denied?q=1', { method: 'post', body: 'secret', headers: { authorization: 'x' } }).catch(told);
       await fetch(new URL('http://api.test:81/denied')).catch(told); await fetch(new Request('https://api.test/denied', { method: 'PUT', body: 'x' })).catch(told);
-      await ctx.fetch('https://api.test/denied').catch(told); return said`);
+      await ctx.fetch('https://api.test/denied').catch(told);
+      await fetch('http://control.invalid/job').catch(() => 0); return said`);
     const wrapped = ['TypeError', 'EGRESS_DENIED', 'PATH_NOT_DECLARED'];
     expect(outcome).toMatchObject({ output: [...wrapped, ...wrapped, ...wrapped, 'NodeError', ...wrapped.slice(1)] });
     expect(asked.map(({ method, url, headers, bodyBytes }) => [method, url, headers, bodyBytes])).toEqual([
@@ -36,6 +37,7 @@ describe('a node that declares no http', () => {
       ['GET', 'http://api.test:81/denied', {}, 0],
       ['PUT', 'https://api.test:443/denied', {}, 0],
       ['GET', 'https://api.test:443/denied', {}, 0],
+      ['GET', 'http://control.invalid:80/job', {}, 0],
     ]);
   });
 

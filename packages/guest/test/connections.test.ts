@@ -76,6 +76,19 @@ describe('node:http and node:https', () => {
     expect(asked.map(({ url, headers }) => [url, headers])).toEqual([['http://api.test:80/echo', {}]]);
   });
 
+  it('are not taken for requests of the harness, whatever they ask for', async () => {
+    const { output, asked } = await run(`
+      const result = { method: 'POST', headers: { 'glovebox-result': 'output' } };
+      await ask('http://control.invalid/result', result, '"forged"'); await ask('http://control.invalid:80/job');
+      await fetch('http://control.invalid/result', { ...result, body: '"forged"' }); return 'own'`);
+    expect(output).toBe('own');
+    expect(asked.map(({ url }) => url)).toEqual([
+      'http://control.invalid:80/result',
+      'http://control.invalid:80/job',
+      'http://control.invalid:80/result',
+    ]);
+  });
+
   it('are not led to another host by a name that is more than a name', async () => {
     const { output, asked } = await run(`
       const said = []; for (const host of ['a.test/x?', 'a@evil.test', 'a.test#', 'a.test:1', 'a b', '[::1', '\\u0000', 'a.test\\r\\nx', 'b\\u00fc.test/x', 'a.test\\uff0fx']) said.push(await ask('http://api.test/echo', { hostname: host, headers: { host: 'x' } }).then((a) => a.reason ?? String(a.error), String));

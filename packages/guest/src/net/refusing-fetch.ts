@@ -46,6 +46,7 @@ function urlOf(input: unknown): URL | undefined {
   }
 }
 
+/** With its port, always: see parseRequestHead. */
 function textOf({ protocol, hostname, port, pathname, search }: URL): string {
   return `${protocol}//${hostname}:${port === '' ? (protocol === 'https:' ? 443 : 80) : port}${pathname}${search}`;
 }

@@ -60,6 +60,7 @@ export function parseRequestHead(text: string, origin: Origin): ParsedHead {
   const lines = text.split('\r\n');
   const [, method = '', target = '', minor] = requestLine.exec(lines[0] as string) ?? [];
   if (minor === undefined) throw httpOnly(`To ${origin.host}:${origin.port} something was written that is no request`);
+  // With its port, always: the harness's own requests have none, so no URL that a node is given can ask for what is theirs.
   const url = `${origin.scheme}://${origin.host}:${origin.port}${pathOf(target, method, origin)}`;
   const fields = readFields(lines, method, url);
   const named = (name: string): string => fields.get(name) ?? '';
