@@ -143,6 +143,22 @@ export const egressDialerMutants: readonly Mutant[] = [
     why: 'an origin could keep the host busy with heads that are no answer',
   },
   {
+    file: 'packages/egress/src/chatter.ts',
+    find: 'socket.bytesRead - before >',
+    replace: '0 >',
+    test: hostile(
+      'an origin that does not speak HTTP as it should is left when it sends an extension of a chunk without end',
+    ),
+    why: 'an origin could keep the host busy with what no budget counts and no reader slows down',
+  },
+  {
+    file: 'packages/egress/src/dial-scope.ts',
+    find: "value !== undefined && value.trim().toLowerCase() !== 'chunked'",
+    replace: 'value === null',
+    test: hostile('an origin that does not speak HTTP as it should is refused when it transfers by gzip, chunked'),
+    why: 'a node would take packed bytes for plain ones',
+  },
+  {
     file: 'packages/egress/src/timeouts.ts',
     find: "setTimeout(() => expire('total', timeouts.total), timeouts.total)",
     replace: 'setTimeout(() => {}, 0)',

@@ -1,6 +1,7 @@
 import type { GloveboxError } from '@glovebox/contract';
 import type { Dispatcher } from 'undici';
 import type { DialRequest } from './api.ts';
+import { watchChatter } from './chatter.ts';
 import { AnswerBody, fencedBody } from './dial-body.ts';
 import { ConnectionGone, type DialConnection, maxHeadBytes } from './dial-connection.ts';
 import { dialFailure, toDialFailure } from './dial-failure.ts';
@@ -10,7 +11,7 @@ import type { Watch } from './timeouts.ts';
 import type { AskedCodings, WideDecoders } from './wide-decoders.ts';
 
 /** Heads before the real one (1xx). Few servers send more than one; without a bound they never end. */
-const maxInterimAnswers = 16;
+export const maxInterimAnswers = 16;
 
 /** One try of a request on one connection. */
 export type Exchange =
@@ -46,6 +47,7 @@ export function exchange(
     let failure: unknown;
     let stage: 'unsent' | 'sent' | 'answered' = 'unsent';
     let interimAnswers = 0;
+    let bodyBytes = 0;
     let isOver = false;
     const over = Promise.withResolvers<void>();
 
@@ -65,6 +67,7 @@ export function exchange(
     const finish = (): void => {
       isOver = true;
       settle();
+      stopChatter();
       watch.signal.removeEventListener('abort', onAbort);
       watch.enter('reader');
       connection.release();
@@ -123,6 +126,7 @@ export function exchange(
       },
       onResponseData(_controller, chunk) {
         watch.touch();
+        bodyBytes += chunk.byteLength;
         body.push(chunk);
       },
       onResponseEnd() {
@@ -133,6 +137,9 @@ export function exchange(
       onResponseError: (_controller, error) => fail(error),
     };
 
+    const { socket, protocol } = connection.link;
+    const onChatter = (): void => giveUp(dialFailure('PROTOCOL_ERROR', `${origin}: it sends what is no answer.`));
+    const stopChatter = protocol === 'h1' ? watchChatter(socket, () => bodyBytes, onChatter) : () => {};
     watch.signal.addEventListener('abort', onAbort, { once: true });
     if (watch.signal.aborted) return onAbort();
     try {

@@ -49,6 +49,8 @@ const byCode: { readonly [code: string]: EgressReason } = {
   UND_ERR_NOT_SUPPORTED: 'HEADER_REFUSED',
   UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'HEADER_REFUSED',
   ERR_HTTP2_INVALID_CONNECTION_HEADERS: 'HEADER_REFUSED',
+  // By undici's parser, of a status that it had thought impossible.
+  ERR_ASSERTION: 'PROTOCOL_ERROR',
 };
 
 /** Error codes of HTTP/2 (RFC 9113, section 7) by which one side tells that the other broke the protocol. */

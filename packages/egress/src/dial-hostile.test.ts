@@ -38,12 +38,23 @@ describe('an origin that does not speak HTTP as it should', () => {
     ['a zero byte in a value', 'HTTP/1.1 200 OK\r\nx: a\0b\r\ncontent-length: 2\r\n\r\nok'],
     ['lines that end in a bare CR', 'HTTP/1.1 200 OK\rcontent-length: 2\r\r\nok'],
     ['no status', 'HTTP/1.1 OK\r\n\r\n'],
+    ['a status that is none', 'HTTP/1.1 099 What\r\n\r\n'],
+    ['a switch to nothing', 'HTTP/1.1 101 Switching Protocols\r\n\r\n'],
     ['another protocol', 'SSH-2.0-OpenSSH_9.9\r\n'],
     ['HTTP/2 that nobody asked for', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ])('is refused: %s', async (_what, said) => {
     const promise = told(said).then(({ body }) => readText(body));
     expect(await failure(promise)).toMatchObject({ code: 'EGRESS_FAILED', reason: 'PROTOCOL_ERROR' });
   });
+
+  it.each(['gzip, chunked', 'chunked, gzip', 'gzip', 'xchunked'])(
+    'is refused when it transfers by %s',
+    async (coding) => {
+      const said = `HTTP/1.1 200 OK\r\ntransfer-encoding: ${coding}\r\n\r\n2\r\nok\r\n0\r\n\r\n`;
+      expect(await failure(told(said))).toMatchObject({ code: 'EGRESS_FAILED', reason: 'ENCODING_REFUSED' });
+      expect(await readText((await told(said.replace(coding, 'Chunked'))).body)).toBe('ok');
+    },
+  );
 
   it.each([
     ['a chunk size that is none', '2z\r\nok\r\n0\r\n\r\n'],
@@ -84,6 +95,33 @@ describe('an origin that does not speak HTTP as it should', () => {
   it('may have a head of 16 KiB', async () => {
     const answer = await told(`HTTP/1.1 200 OK\r\nx: ${'a'.repeat(16_000)}\r\ncontent-length: 2\r\n\r\nok`);
     expect(answer.headers.x).toHaveLength(16_000);
+  });
+
+  it.each([
+    ['blank lines before its head', '', '\r\n'],
+    ['an extension of a chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2;', 'a'],
+  ])('is left when it sends %s without end', async (_what, head, filler) => {
+    const { port } = await openRaw((socket) => {
+      socket.write(head);
+      const go = (): void => {
+        while (socket.write(filler.repeat(100_000 / filler.length)));
+        socket.once('drain', go);
+      };
+      go();
+    });
+    const request = openScope()
+      .request(ask(`http://origin.test:${port}/`))
+      .then(({ body }) => readText(body));
+    expect(await reasonOf(request)).toBe('PROTOCOL_ERROR');
+  });
+
+  it('may send each byte as a chunk of its own, and some blank lines', async () => {
+    const { port } = await openRaw((socket) => {
+      socket.write(`${'\r\n'.repeat(1000)}HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n`);
+      socket.write('1\r\na\r\n'.repeat(400_000), () => setTimeout(() => socket.write('0\r\n\r\n'), 1_200));
+    });
+    const { body } = await openScope().request(ask(`http://origin.test:${port}/`));
+    expect((await read(body)).byteLength).toBe(400_000);
   });
 
   it('is refused when trailers have no end', async () => {

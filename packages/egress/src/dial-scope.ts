@@ -6,7 +6,7 @@ import { type ConnectionChoice, type ConnectionPlace, DialConnections } from './
 import { type Exchange, exchange } from './dial-exchange.ts';
 import { dialFailure, reasonOf, toDialFailure } from './dial-failure.ts';
 import { openDialSockets, scopeEnded } from './dial-sockets.ts';
-import { answerHeaders, withoutEncoding } from './response-headers.ts';
+import { answerHeaders, type RawHeaders, withoutEncoding } from './response-headers.ts';
 import { isRepeatable, retryDelayMs, type Try } from './retry.ts';
 import { type Watch, watchRequest } from './timeouts.ts';
 import { type UpgradeRequest, upgradeConnection } from './upgrade.ts';
@@ -174,6 +174,7 @@ function toResponse(answer: Answered, request: DialRequest, retried: number, dec
   const origin = originOf(request);
   const headers = answerHeaders(answer.headers);
   try {
+    refuseOtherTransferCodings(answer.headers, origin);
     const encodings = readEncodings(headers['content-encoding'], origin);
     const isEmpty = request.method === 'HEAD' || status === 204 || status === 304;
     if (!isEmpty && answer.codings === 'narrow' && encodings.some(isWide))
@@ -188,4 +189,11 @@ function toResponse(answer: Answered, request: DialRequest, retried: number, dec
     body.cancel();
     throw error;
   }
+}
+
+/** They would be left on the body, and the header that tells of them is taken off: the node would take packed bytes for plain ones. */
+function refuseOtherTransferCodings(headers: RawHeaders, origin: string): void {
+  const value = headers['transfer-encoding'];
+  if (value !== undefined && value.trim().toLowerCase() !== 'chunked')
+    throw dialFailure('ENCODING_REFUSED', `${origin}: the body is transferred in an encoding that was not asked for.`);
 }

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Dispatcher } from 'undici';
 import type { DialRequest, DialUpgrade } from './api.ts';
+import { watchChatter } from './chatter.ts';
 import type { DialConnection } from './dial-connection.ts';
+import { maxInterimAnswers } from './dial-exchange.ts';
 import { dialFailure, toDialFailure } from './dial-failure.ts';
 import { requestHeaders } from './dial-request-headers.ts';
 import { answerHeaders, type RawHeaders } from './response-headers.ts';
@@ -26,8 +28,13 @@ export function upgradeConnection(
   const { target, fence } = request;
   const origin = `${target.scheme}://${target.authority}`;
   return new Promise((resolve, reject) => {
-    const fail = (error: unknown): void => {
+    let interimAnswers = 0;
+    const settle = (): void => {
       watch.signal.removeEventListener('abort', onAbort);
+      stopChatter();
+    };
+    const fail = (error: unknown): void => {
+      settle();
       connection.kill();
       reject(toDialFailure(error, origin, 'waiting'));
     };
@@ -45,20 +52,25 @@ export function upgradeConnection(
         watch.enter('headers');
       },
       onResponseStart(_controller, status) {
-        if (status < 200) return;
+        if (status < 200 && ++interimAnswers <= maxInterimAnswers) return;
         const text = `${origin}: it answered ${status} when it was asked for a WebSocket.`;
         fail(dialFailure('PROTOCOL_ERROR', text, { status }));
       },
       onRequestUpgrade(_controller, status, headers) {
         if (!isAgreed(status, headers, request))
           return fail(dialFailure('PROTOCOL_ERROR', `${origin}: it agreed to something else than a WebSocket.`));
-        watch.signal.removeEventListener('abort', onAbort);
+        settle();
         watch.stop();
         const { socket, address } = connection.link;
         resolve({ status, headers: { ...answerHeaders(headers), upgrade: 'websocket' }, socket, address });
       },
       onResponseError: (_controller, error) => fail(error),
     };
+    const stopChatter = watchChatter(
+      connection.link.socket,
+      () => 0,
+      () => fail(dialFailure('PROTOCOL_ERROR', `${origin}: it sends what is no answer.`)),
+    );
     watch.signal.addEventListener('abort', onAbort, { once: true });
     if (watch.signal.aborted) return onAbort();
     try {
