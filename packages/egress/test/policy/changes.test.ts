@@ -12,8 +12,33 @@ const ports = [443, 8443];
 const methods = ['GET', 'POST'] as const;
 const blocks = ['10.0.0.0/8', '10.1.0.0/16', '192.0.2.0/24', '203.0.113.0/25', '::ffff:10.1.0.0/112', 'fd00::/8'];
 const addresses = ['10.1.2.3', '10.2.0.1', '192.0.2.1', '203.0.113.1', '203.0.113.200', 'fd00::1', '8.8.8.8'];
-const pathPatterns = ['/**', '/v1/**', '/v1/*', '/v1/*/x', '/v1/a', '/v1/%61', '/v1/A', '/v1/a%2Fb', '/v1/', '/v1'];
-const paths = ['/', '/v1', '/v1/', '/v1/a', '/v1/A', '/v1/a/x', '/v1/a%2Fx', '/v1/a%2Fb', '/v1//a', '/v2/a'];
+const pathPatterns = [
+  '/**',
+  '/v1/**',
+  '/v1/*',
+  '/v1/*/x',
+  '/v1/a',
+  '/v1/%61',
+  '/v1/A',
+  '/v1/a%2Fb',
+  '/v1/a%3Fb/*',
+  '/v1/',
+  '/v1',
+];
+const paths = [
+  '/',
+  '/v1',
+  '/v1/',
+  '/v1/a',
+  '/v1/A',
+  '/v1/a/x',
+  '/v1/a%2Fx',
+  '/v1/a%2Fb',
+  '/v1//a',
+  '/v2/a',
+  '/v1/a%3Fb/x',
+  '/v1/b%23/x',
+];
 
 const some = <T>(values: readonly T[], max = 2) =>
   fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: max });
