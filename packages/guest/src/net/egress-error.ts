@@ -33,8 +33,14 @@ export function egressError(code: EgressCode, what: string, details: EgressDetai
 }
 
 /** A request that cannot even be put to the host. */
-export const refusedHere = (reason: EgressReason, what: string): Error =>
-  egressError('EGRESS_DENIED', what, { reason });
+export const refusedHere = (reason: keyof typeof refusedHints, what: string): Error =>
+  egressError('EGRESS_DENIED', what, { reason, hint: refusedHints[reason] });
+
+const refusedHints = {
+  URL_REFUSED: 'Write the URL plainly: http or https, a host, a port if need be, a path; no fragment, at most 16 KiB.',
+  HEADER_REFUSED:
+    'A request has at most 32 KiB of head, 128 headers and 16 KiB of URL, and one body whose end is said in one way.',
+} as const satisfies { readonly [reason in EgressReason]?: string };
 
 export const httpOnly = (what: string): Error =>
   egressError('CELL_HTTP_ONLY', `${what}: a connection out of a cell speaks HTTP/1.1 and nothing else`, {

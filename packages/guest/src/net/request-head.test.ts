@@ -56,6 +56,27 @@ it('refuses fields that are none, so that no line becomes two', () => {
   expect(codeOf(() => parse('GET / HTTP/1.1', 'ok: 1'))).toBe('taken');
 });
 
+it('names what it refuses without the query, which may hold a secret, and says what would do', () => {
+  const told = (...lines: string[]): { message: string; hint?: string } => {
+    try {
+      parse(...lines);
+    } catch (error) {
+      return error as { message: string; hint?: string };
+    }
+    throw new Error('taken');
+  };
+  for (const lines of [
+    ['GET /a?SECRET HTTP/1.1', 'no colon'],
+    ['GET /a?SECRET#part HTTP/1.1'],
+    ['PUT /a?SECRET HTTP/1.1', 'content-length: x'],
+    ['PUT /a?SECRET HTTP/1.1', 'content-length: 1', 'transfer-encoding: chunked'],
+  ]) {
+    expect(told(...lines)).toMatchObject({ message: expect.stringContaining('/a'), hint: expect.stringMatching(/./) });
+    expect(told(...lines).message).not.toContain('SECRET');
+  }
+  expect(told('GET http://u:SECRET@evil.test/?SECRET HTTP/1.1').message).not.toContain('SECRET');
+});
+
 it('does not serve as a proxy', () => {
   for (const line of [
     'GET http://evil.test/ HTTP/1.1',

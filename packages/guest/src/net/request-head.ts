@@ -1,5 +1,5 @@
 import type { RequestHead } from '@glovebox/channel';
-import { httpOnly, refusedHere } from './egress-error.ts';
+import { httpOnly, refusedHere, subjectOf } from './egress-error.ts';
 import { requestHeaders } from './names.ts';
 
 /** Where a connection of the node leads, from what it was opened with. */
@@ -83,8 +83,8 @@ export function parseRequestHead(text: string, origin: Origin): ParsedHead {
 
 /** Only the path: whatever a request says of its host, it goes where the connection was opened to. */
 function pathOf(target: string, method: string, { host, port }: Origin): string {
-  if (!target.startsWith('/')) throw httpOnly(`${method} ${target.slice(0, 200)} asks ${host}:${port} to be a proxy`);
-  if (target.includes('#')) throw refusedHere('URL_REFUSED', `${method} ${target.slice(0, 200)} has a fragment`);
+  if (!target.startsWith('/')) throw httpOnly(`${host}:${port} was asked to be a proxy, by ${method}`);
+  if (target.includes('#')) throw refusedHere('URL_REFUSED', `${subjectOf({ method, url: target })} has a fragment`);
   return target;
 }
 
@@ -92,7 +92,8 @@ function readFields(lines: string[], method: string, url: string): Map<string, s
   const fields = new Map<string, string>();
   for (const line of lines.slice(1)) {
     const [, name = '', value] = fieldLine.exec(line) ?? [];
-    if (value === undefined) throw refusedHere('HEADER_REFUSED', `${method} ${url} has a header that is none`);
+    if (value === undefined)
+      throw refusedHere('HEADER_REFUSED', `${subjectOf({ method, url })} has a header that is none`);
     const key = name.toLowerCase();
     const before = fields.get(key);
     fields.set(key, before === undefined ? value : `${before}${key === 'cookie' ? '; ' : ', '}${value}`);
@@ -109,10 +110,11 @@ function framingOf(fields: Map<string, string>, method: string, url: string): Fr
   const length = fields.get('content-length');
   if (encoding !== undefined) {
     if (encoding.toLowerCase() !== 'chunked' || length !== undefined)
-      throw refusedHere('HEADER_REFUSED', `${method} ${url} has a body of unclear length`);
+      throw refusedHere('HEADER_REFUSED', `${subjectOf({ method, url })} has a body of unclear length`);
     return { kind: 'chunked' };
   }
   if (length === undefined) return { kind: 'none' };
-  if (!contentLength.test(length)) throw refusedHere('HEADER_REFUSED', `${method} ${url} has a length that is none`);
+  if (!contentLength.test(length))
+    throw refusedHere('HEADER_REFUSED', `${subjectOf({ method, url })} has a length that is none`);
   return length === '0' ? { kind: 'none' } : { kind: 'length', left: Number(length) };
 }
