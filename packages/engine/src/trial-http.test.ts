@@ -106,10 +106,12 @@ describe('a trial that plays a cassette', () => {
         {
           rule: 'CASSETTE_UNUSED',
           severity: 'warning',
+          message: expect.stringContaining('this run did not ask for 1'),
           place: { file: 'fixtures/api.cassette.json', path: '/entries/1' },
         },
       ],
     });
+    expect(unused.outcome({ state: 'FAILED' })).toEqual({ kind: 'replayed', findings: [] });
     const missed = replay();
     expect((await ask(missed, 'https://api.test/c')).status).toBe(403);
     const outcome = missed.outcome({ state: 'SUCCEEDED' });

@@ -91,13 +91,15 @@ function replay(live: TrialEgress['parts'], files: ReadonlyMap<string, Uint8Arra
         get: async () => ({ policy: defaultEgressPolicy, revision: 0, changedAt: null, changedBy: null }),
       },
     },
-    outcome() {
+    outcome({ state }) {
       const place = read === undefined ? { file: 'fixtures' } : { file: read.found.file };
       const misses = missFindings(name ?? 'no cassette', place, player.misses);
       // No cassette was named and nothing was asked for: nothing came of one.
       if (read === undefined && misses.length === 0) return undefined;
       if (read === undefined || misses.length > 0) return { kind: 'replayed', findings: misses };
-      const unused = unusedFindings(new Map([[read.found, [player.unused()]]]));
+      // What came to no end has not asked for all that it would.
+      const left = state === 'SUCCEEDED' ? player.unused() : [];
+      const unused = unusedFindings(new Map([[read.found, [left]]]), 'one-run');
       return { kind: 'replayed', findings: locateFindings(files, unused) };
     },
   };

@@ -17,11 +17,15 @@ export function missFindings(name: string, place: Place, misses: readonly Miss[]
 }
 
 /**
- * Entries of cassettes that no fixture asked for: what is recorded there is proof of nothing.
+ * Entries of cassettes that nobody asked for: what is recorded there is proof of nothing.
  *
- * @param unused by cassette, the entries that each fixture with it left unused.
+ * @param unused by cassette, the entries that each fixture with it left unused. @param asker all fixtures of the package, or one run
+ * alone, beside which others may ask for what is left.
  */
-export function unusedFindings(unused: ReadonlyMap<NamedCassette, readonly number[][]>): Finding[] {
+export function unusedFindings(
+  unused: ReadonlyMap<NamedCassette, readonly number[][]>,
+  asker: 'all-fixtures' | 'one-run',
+): Finding[] {
   return [...unused].flatMap(([{ file, cassette }, lists]) => {
     const [first = [], ...others] = lists.map((list) => new Set(list));
     const never = [...first].filter((entry) => others.every((list) => list.has(entry)));
@@ -31,7 +35,8 @@ export function unusedFindings(unused: ReadonlyMap<NamedCassette, readonly numbe
       return `${entry} (${method} ${url.slice(0, 120)})`;
     });
     const more = never.length > maxTold ? ` and ${never.length - maxTold} more` : '';
-    const message = `${file}: no fixture asks for ${told.join(', ')}${more}`;
+    const nobody = asker === 'all-fixtures' ? 'no fixture asks for' : 'this run did not ask for';
+    const message = `${file}: ${nobody} ${told.join(', ')}${more}`;
     const place = { file, path: `/entries/${never[0]}` };
     return [
       { rule: 'CASSETTE_UNUSED', severity: 'warning', message, hint: errorCatalogue.CASSETTE_UNUSED.hint, place },

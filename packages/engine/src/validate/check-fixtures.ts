@@ -82,7 +82,7 @@ export async function checkFixtures(request: FixturesRequest, options: FixturesO
     const cassette = fixtures[i]?.cassette;
     if (cassette !== undefined) unused.set(cassette, [...(unused.get(cassette) ?? []), run.value.unused]);
   }
-  findings.push(...unusedFindings(unused));
+  findings.push(...unusedFindings(unused, 'all-fixtures'));
   return judged(locateFindings(request.pkg.files, findings), { fixtures: fixtures.length });
 }
 

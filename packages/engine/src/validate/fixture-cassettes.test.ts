@@ -127,12 +127,13 @@ describe('what a fixture made of its cassette', () => {
           ],
         ],
       ]),
+      'all-fixtures',
     );
     expect(placesOf(findings)).toEqual(['CASSETTE_UNUSED fixtures/api.cassette.json /entries/1']);
     expect(findings[0]).toMatchObject({
       severity: 'warning',
-      message: expect.stringContaining('1 (GET https://a.test/1)'),
+      message: expect.stringContaining('no fixture asks for 1 (GET https://a.test/1)'),
     });
-    expect(unusedFindings(new Map([[cassette, [[0], [1, 2]]]]))).toEqual([]);
+    expect(unusedFindings(new Map([[cassette, [[0], [1, 2]]]]), 'all-fixtures')).toEqual([]);
   });
 });
