@@ -1,16 +1,24 @@
+import { appendFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { egressPolicySchema, httpRuleSchema } from '@glovebox/contract';
 import { bootClockMs, createDialer, createEgress, fixedResolver, systemResolver } from '@glovebox/egress';
-import { openStore } from '@glovebox/store-sqlite';
-import { EgressLogWriter } from '../../packages/engine/src/attempt/egress-log-writer.ts';
+import { EgressLogWriter } from '../../src/attempt/egress-log-writer.ts';
 
 /**
  * The host's side of an attempt that asks for one path after another, eight at a time, for ever.
  *
- * Arguments: the database, and the origin's port on loopback.
+ * Arguments: a file that takes a line of JSON for each record, as slowly as a disk, and the origin's port on loopback.
  */
-const [database = '', port = ''] = process.argv.slice(2);
-const store = await openStore(database);
-const log = new EgressLogWriter(store.egressLog, 'default');
+const [file = '', port = ''] = process.argv.slice(2);
+const log = new EgressLogWriter(
+  {
+    async append(entries) {
+      await sleep(5);
+      appendFileSync(file, entries.map(({ record }) => `${JSON.stringify(record)}\n`).join(''));
+    },
+  },
+  'default',
+);
 const dialer = createDialer({
   resolver: fixedResolver({ 'origin.test': ['127.0.0.1'] }, systemResolver()),
   extraCa: [],
