@@ -106,15 +106,6 @@ it('has flush wait for the transaction that goes on', async () => {
   await Promise.all([decided, flushed]);
 });
 
-it('writes the end alone where a request has ended before its decision was written', async () => {
-  const log = openLog();
-  const writer = new EgressLogWriter(log, 'default');
-  void writer.record(record(1));
-  await writer.record(record(1, 'aborted'));
-  await turns();
-  expect(told(log)).toEqual([['1 aborted']]);
-});
-
 it('has whoever says more than 500 at once wait for room', async () => {
   const log = openLog();
   const writer = new EgressLogWriter(log, 'default');

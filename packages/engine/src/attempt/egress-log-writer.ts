@@ -8,16 +8,14 @@ const maxWaiting = 500;
 const endDelayMs = 20;
 
 /**
- * Writes the egress records of one attempt, in order, as many at once as have come since the last transaction began. Where
- * the end of a request is known before its decision is written, the end alone is.
+ * Writes the egress records of one attempt, in order, as many at once as have come since the last transaction began.
  *
  * What cannot be written stops it for good: every later `record`, and `flush`, rejects with the first failure.
  */
 export class EgressLogWriter {
   readonly #log: Pick<EgressLog, 'append'>;
   readonly #project: string;
-  /** By sequence number. */
-  readonly #waiting = new Map<number, EgressRecord>();
+  #waiting: EgressRecord[] = [];
   /** The transaction that takes what waits; undefined where none is asked for. */
   #next: Promise<void> | undefined;
   /** The last one that was asked for. */
@@ -36,8 +34,8 @@ export class EgressLogWriter {
    */
   async record(record: EgressRecord): Promise<void> {
     this.#throwFailure();
-    this.#waiting.set(record.seq, record);
-    if (record.outcome !== 'open' && this.#waiting.size < maxWaiting) {
+    this.#waiting.push(record);
+    if (record.outcome !== 'open' && this.#waiting.length < maxWaiting) {
       this.#timer ??= setTimeout(() => void this.#commit(), endDelayMs);
       return;
     }
@@ -47,7 +45,7 @@ export class EgressLogWriter {
 
   /** Resolves when all that was recorded is kept. */
   async flush(): Promise<void> {
-    await (this.#waiting.size > 0 ? this.#commit() : this.#last);
+    await (this.#waiting.length > 0 ? this.#commit() : this.#last);
     this.#throwFailure();
   }
 
@@ -67,8 +65,8 @@ export class EgressLogWriter {
     this.#next = undefined;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const batch = [...this.#waiting.values()];
-    this.#waiting.clear();
+    const batch = this.#waiting;
+    this.#waiting = [];
     if (this.#failure !== undefined) return;
     try {
       await this.#log.append(batch.map((record) => ({ project: this.#project, record })));
