@@ -113,6 +113,13 @@ export const egressDialerMutants: readonly Mutant[] = [
     why: 'a node that goes through the sub-domains of a host would use up the sockets of this one',
   },
   {
+    file: 'packages/egress/src/dial-tls.ts',
+    find: '          highWaterMark: pieceBytes,\n',
+    replace: '',
+    test: bodies('lets one piece through the fence before the socket has taken it: https'),
+    why: 'four more pieces of a body would leave after its attempt has ended, once a slow origin reads',
+  },
+  {
     file: 'packages/egress/src/dial-sockets.ts',
     find: '  else socket.resetAndDestroy();',
     replace: '',

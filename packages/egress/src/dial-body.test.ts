@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -208,6 +210,33 @@ it('drops what the kernel still holds when a scope ends: the origin finds a rese
   expect(await outcome.promise).toBe('ECONNRESET');
   expect(received).toBeLessThan(pulled);
 });
+
+it.each(['http', 'https'] as const)(
+  'lets one piece through the fence before the socket has taken it: %s',
+  async (scheme) => {
+    const connected = Promise.withResolvers<Socket>();
+    const note = (message: unknown): void => connected.resolve((message as { socket: Socket }).socket);
+    subscribe('undici:client:connected', note);
+    try {
+      const origin = await openRaw((socket) => void socket.pause(), scheme === 'https' ? identity : undefined);
+      let pulled = 0;
+      async function* source(): AsyncGenerator<Uint8Array> {
+        for (; ; pulled += chunk.byteLength) yield chunk;
+      }
+      const url = `${scheme}://origin.test:${origin.port}/`;
+      openScope({ extraCa: [ca.cert] })
+        .request(ask(url, { method: 'POST', body: source() }))
+        .catch(() => {});
+      const socket = await connected.promise;
+      expect(await atRest(async () => pulled)).toBeGreaterThan(0);
+      expect(socket.writableNeedDrain).toBe(true);
+      // And the line that says how long the piece is.
+      expect(socket.writableLength).toBeLessThanOrEqual(16 * 1024 + 10);
+    } finally {
+      unsubscribe('undici:client:connected', note);
+    }
+  },
+);
 
 it('asks the fence for each piece, and pulls no more once the answer is over', async () => {
   let asked = 0;

@@ -3,8 +3,11 @@ import { dialFailure } from './dial-failure.ts';
 
 /** What is kept of an answer for a reader who is slower than the other side. */
 const keptBytes = 64 * 1024;
-/** A larger chunk of a request's body goes in pieces: the fence is asked before each. */
-const pieceBytes = 16 * 1024;
+/**
+ * A larger chunk of a request's body goes in pieces: the fence is asked before each. Sockets have room for one: what they hold
+ * has passed the fence and leaves as soon as the other side reads, whatever the fence says by then.
+ */
+export const pieceBytes = 16 * 1024;
 
 /** Where the bytes of an answer come from. */
 export interface BodyFlow {
@@ -100,7 +103,7 @@ export class AnswerBody implements AsyncIterable<Uint8Array> {
 /**
  * A request's body on its way out: each piece passes the fence just before it is handed on, and so does its end, with which
  * the head of an empty one is sent. Whoever pulls does so when the connection has room again, so what has passed the fence and
- * is still in this process is at most its high-water mark, 64 KiB, and one piece.
+ * is still in this process is one piece; over HTTP/2, where a stream waits for its window, 64 KiB and one piece.
  *
  * It is held to the length that its head says: over HTTP/2 nobody else does, and what is beyond it may be read as a request
  * of its own by whatever passes it on over HTTP/1.1.

@@ -9,6 +9,7 @@ import {
   type TLSSocket,
 } from 'node:tls';
 import type { Target } from './api.ts';
+import { pieceBytes } from './dial-body.ts';
 import { dialFailure } from './dial-failure.ts';
 
 /** A client's own certificate, as `node:tls` takes it. */
@@ -59,6 +60,7 @@ export function openDialTls(extraCa: readonly string[], roots: readonly string[]
           // An address has no place in SNI (RFC 6066, section 3); its certificate is checked against it all the same.
           servername: literal === undefined ? host : '',
           ALPNProtocols: [...protocols],
+          highWaterMark: pieceBytes,
           secureContext: contextOf(identity),
           // Said here, so that no variable of the environment can say otherwise.
           rejectUnauthorized: true,

@@ -1,10 +1,13 @@
 import { connect as connectSocket, type Socket } from 'node:net';
 import { formatAddress } from './address.ts';
 import type { AddressBytes, Fence } from './api.ts';
+import { pieceBytes } from './dial-body.ts';
 import type { DialSockets } from './dial-sockets.ts';
 
 /** As RFC 8305 has it: after this long without an answer the next address is tried beside the first. */
 const nextAddressMs = 250;
+
+const socketOptions = { noDelay: true, keepAlive: true, writableHighWaterMark: pieceBytes };
 
 /** What each step of a new connection is subject to. */
 export interface ConnectPermit {
@@ -61,7 +64,7 @@ export function raceAddresses(
         settle(() => reject(error));
         return;
       }
-      const socket = connectSocket({ host: formatAddress(address), port, noDelay: true, keepAlive: true });
+      const socket = connectSocket({ host: formatAddress(address), port, ...socketOptions });
       pending.add(socket);
       socket.once('connect', () => {
         pending.delete(socket);
