@@ -1,68 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cellMutants } from './cells.ts';
 import { channelMutants } from './channel.ts';
-import { copyRepository, type RepositoryCopy } from './copy.ts';
-import { egressAdminMutants } from './egress-admin.ts';
-import { egressCassetteMutants } from './egress-cassette.ts';
-import { egressDialerMutants } from './egress-dialer.ts';
-import { egressGuestMutants } from './egress-guest.ts';
-import { egressPolicyMutants } from './egress-policy.ts';
-import { egressSessionMutants } from './egress-session.ts';
-import type { Mutant } from './mutant.ts';
+import { noticeMutants } from './notice.ts';
 import { packageMutants } from './packages.ts';
 import { recordMutants } from './records.ts';
-import { runTests } from './run-test.ts';
 import { signatureMutants } from './signatures.ts';
 
-const mutants: readonly Mutant[] = [
-  ...cellMutants,
-  ...channelMutants,
-  ...egressAdminMutants,
-  ...egressCassetteMutants,
-  ...egressDialerMutants,
-  ...egressGuestMutants,
-  ...egressPolicyMutants,
-  ...egressSessionMutants,
-  ...packageMutants,
-  ...recordMutants,
-  ...signatureMutants,
-];
-/** Tests of one file are shown to pass in one go, before any mutant of them. */
-const byTestFile = Map.groupBy(mutants, ({ test }) => test.file);
-const timeoutMs = 90_000;
-
-let copy: RepositoryCopy;
-beforeAll(() => {
-  copy = copyRepository(resolve(import.meta.dirname, '../..'));
-});
-afterAll(() => copy.remove());
-
-describe.each([...byTestFile])('%s', (file, guards) => {
-  it('passes as things are', async () => {
-    const names = [...new Set(guards.map(({ test }) => test.name))];
-    const outcomes = await runTests(copy.root, file, names, timeoutMs);
-    expect(outcomes).toEqual(new Map(names.map((name) => [name, 'passed'])));
-  });
-
-  it.each(guards.map((mutant) => ({ ...mutant, label: `${mutant.file}: ${mutant.why}` })))(
-    'notices: $label',
-    async (mutant) => {
-      const path = join(copy.root, mutant.file);
-      const text = readFileSync(path, 'utf8');
-      expect(text.split(mutant.find)).toHaveLength(2);
-      try {
-        writeFileSync(
-          path,
-          text.replace(mutant.find, () => mutant.replace),
-        );
-        const outcomes = await runTests(copy.root, file, [mutant.test.name], timeoutMs);
-        // Whoever does not come to an end has noticed, too. A file that cannot be loaded has not.
-        if (outcomes !== 'hung') expect(outcomes).toEqual(new Map([[mutant.test.name, 'failed']]));
-      } finally {
-        writeFileSync(path, text);
-      }
-    },
-  );
-});
+noticeMutants([...cellMutants, ...channelMutants, ...packageMutants, ...recordMutants, ...signatureMutants]);
