@@ -143,6 +143,16 @@ it('takes certificate authorities and proxies from npm and from the environment'
   expect(read({ NODE_EXTRA_CA_CERTS: join(home, 'gone.pem') }).authorities.besides).toEqual([]);
 });
 
+it('reads null and false as no proxy that is configured, as npm does', () => {
+  const env = { https_proxy: 'http://other.test' };
+  write('.npmrc', 'https-proxy=null', 'proxy=null');
+  expect(read(env).proxy).toEqual({ HTTPS_PROXY: 'http://other.test' });
+  write('.npmrc', 'https-proxy=null', 'proxy=http://proxy.test');
+  expect(read(env).proxy).toEqual({ HTTP_PROXY: 'http://proxy.test', HTTPS_PROXY: 'http://proxy.test' });
+  write('.npmrc', 'proxy=false');
+  expect(read(env).proxy).toEqual({ HTTPS_PROXY: 'http://other.test' });
+});
+
 describe('the syntax', () => {
   it('is that of npm: comments, quotes, escapes, lists, sections', () => {
     const text = [

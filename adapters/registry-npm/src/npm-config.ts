@@ -137,8 +137,11 @@ function credentialsOf(layers: Npmrc[]): Record<`//${string}`, string> {
   return found;
 }
 
+/** By `null` and `false` npm says that none is configured; then the environment counts. */
 function proxyOf(one: (key: string) => string | undefined, env: Environment): NpmConfig['proxy'] {
-  const configured = one('https-proxy') ?? one('proxy');
+  const configured = [one('https-proxy'), one('proxy')].find(
+    (value) => value !== undefined && !['null', 'false'].includes(value),
+  );
   const http = configured ?? env.http_proxy ?? env.HTTP_PROXY;
   const https = configured ?? env.https_proxy ?? env.HTTPS_PROXY;
   const except = one('noproxy') ?? one('no-proxy') ?? env.no_proxy ?? env.NO_PROXY;
