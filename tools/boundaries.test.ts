@@ -79,6 +79,12 @@ it('finds nothing in a repository in which every arrow and every exception is us
   expect(violationsOf({})).toEqual([]);
 });
 
+it('takes no function of a file for the global one, though it has its name', () => {
+  const own = 'const fetch = async () => 1;\nexport const all = [fetch].map((one) => limited(fetch) ?? one);\n';
+  const given = 'export const ask = ({ fetch }: { fetch: () => void }) => client({ fetch });\n';
+  expect(violationsOf({ 'packages/cell/src/own.ts': own, 'packages/cell/src/given.ts': given })).toEqual([]);
+});
+
 it('lets the CLI have the server inside, and no app another one besides', () => {
   const found = violationsOf({
     'apps/server/package.json': member('server', ['cli', 'engine']),
@@ -153,10 +159,19 @@ describe('finds a planted', () => {
     ],
     ['re-export of a socket', 'apps/cli/src/index.ts', "export { createSocket } from 'node:dgram';\n", 'builtin'],
     ['undici', 'apps/cli/src/index.ts', "import { request } from 'undici';\n", 'builtin'],
+    ['part of undici', 'apps/cli/src/index.ts', "import { x } from 'undici/lib/api/index.js';\n", 'builtin'],
+    ['part of dns', 'packages/engine/src/index.ts', "import { lookup } from 'dns/promises';\n", 'builtin'],
+    ['way into http', 'packages/engine/src/index.ts', "import { ClientRequest } from '_http_client';\n", 'builtin'],
+    ['HTTP client of a library', 'packages/engine/src/index.ts', "import f from 'npm-registry-fetch';\n", 'builtin'],
     ['child process', 'packages/engine/src/index.ts', "import { spawn } from 'node:child_process';\n", 'builtin'],
     ['database', 'packages/engine/src/index.ts', "import { DatabaseSync } from 'node:sqlite';\n", 'builtin'],
     ['evaluation of code', 'packages/engine/src/index.ts', "import { runInNewContext } from 'node:vm';\n", 'builtin'],
     ['global fetch', 'packages/engine/src/index.ts', "await fetch('https://example.com');\n", 'network-global'],
+    ['fetch by another name', 'packages/engine/src/index.ts', 'const send = fetch;\n', 'network-global'],
+    ['fetch that is passed on', 'packages/engine/src/index.ts', 'createClient({ fetch });\n', 'network-global'],
+    ['fetch as an argument', 'packages/engine/src/index.ts', 'createClient(fetch);\n', 'network-global'],
+    ['fetch in default', 'packages/engine/src/index.ts', 'const send = given ?? fetch;\n', 'network-global'],
+    ['fetch of globalThis', 'packages/engine/src/index.ts', 'const { fetch } = globalThis;\n', 'network-global'],
     ['globalThis.fetch', 'packages/engine/src/index.ts', 'const f = globalThis.fetch;\n', 'network-global'],
     ['WebSocket', 'packages/engine/src/index.ts', "new WebSocket('wss://example.com');\n", 'network-global'],
     ['process.env', 'packages/engine/src/index.ts', 'const home = process.env.HOME;\n', 'environment'],

@@ -131,7 +131,9 @@ function arrowOf(from: Member, to: Member, typeOnly: boolean): Broken {
 function builtinBroken(file: string, { specifier, typeOnly }: Import, isTest: boolean): Broken {
   // A type opens nothing and starts nothing.
   if (isTest || typeOnly) return undefined;
-  const rule = builtinRules.find(({ modules }) => modules.includes(specifier));
+  const rule = builtinRules.find(({ modules }) =>
+    modules.some((name) => specifier === name || specifier.startsWith(`${name}/`)),
+  );
   if (!rule || isAllowed(file, rule.allowed)) return undefined;
   return {
     rule: 'builtin',

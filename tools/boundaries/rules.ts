@@ -52,6 +52,7 @@ export const arrowReasons = {
 } as const;
 
 export interface BuiltinRule {
+  /** With what is below them: `undici` is `undici/lib/api` as well. */
   modules: readonly string[];
   reason: string;
   /** Beginnings of paths, relative to the root. Tests, tools and benchmarks may anyway. */
@@ -68,7 +69,13 @@ export const builtinRules: readonly BuiltinRule[] = [
       'node:http2',
       'node:dgram',
       'node:dns',
-      'node:dns/promises',
+      'node:quic',
+      // By which node:http and node:tls are made.
+      'node:_http_agent',
+      'node:_http_client',
+      'node:_http_server',
+      'node:_tls_common',
+      'node:_tls_wrap',
       'undici',
     ],
     reason: 'whatever opens a connection is kept in one place, so that one policy can judge all of them',
@@ -78,12 +85,18 @@ export const builtinRules: readonly BuiltinRule[] = [
       'packages/egress/',
       'packages/guest/',
       'adapters/cell-docker/',
-      // Puts a recording in the place of fetch, in authors' tests.
+      // Put a recording in the place of fetch, in authors' tests, and leave to it what needs no connection.
       'packages/sdk/src/cassette-global.ts',
+      'packages/sdk/src/cassette-fetch.ts',
       'apps/cli/src/interrupts.ts',
       'apps/celld/',
       'adapters/cell-celld/',
     ],
+  },
+  {
+    modules: ['npm-registry-fetch', 'make-fetch-happen', 'minipass-fetch', '@npmcli/agent', 'pacote', 'ws'],
+    reason: 'a library with an HTTP client of its own connects by itself unless it is given an agent of the dialer',
+    allowed: ['adapters/registry-npm/src/registry-client.ts'],
   },
   {
     modules: ['node:child_process', 'node:cluster'],
@@ -103,7 +116,7 @@ export const builtinRules: readonly BuiltinRule[] = [
     allowed: ['adapters/store-sqlite/'],
   },
   {
-    modules: ['node:vm', 'node:inspector', 'node:inspector/promises', 'node:ffi'],
+    modules: ['node:vm', 'node:inspector', 'node:ffi'],
     reason: 'author bytes are never evaluated on the host',
     allowed: ['packages/guest/'],
   },

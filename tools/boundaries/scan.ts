@@ -78,6 +78,13 @@ export function references(file: string, text: string): Reference[] {
       if (name && networkGlobals.includes(name)) found.push({ kind: 'network-global', name, line: lineAt(node.start) });
     },
     VariableDeclarator({ id, init, start }) {
+      networkValue(init);
+      if (init?.type === 'Identifier' && init.name === 'globalThis' && id.type === 'ObjectPattern') {
+        for (const property of id.properties) {
+          const name = property.type === 'Property' ? nameOf(property.key) : undefined;
+          if (name && networkGlobals.includes(name)) found.push({ kind: 'network-global', name, line: lineAt(start) });
+        }
+      }
       const fromProcess = init?.type === 'Identifier' && init.name === 'process' && id.type === 'ObjectPattern';
       if (
         fromProcess &&
@@ -92,7 +99,23 @@ export function references(file: string, text: string): Reference[] {
         found.push({ kind: 'environment', line: lineAt(start) });
       }
     },
-    'CallExpression:exit': ({ callee, start }) => networkUse(callee, start),
+    AssignmentExpression: ({ right }) => networkValue(right),
+    AssignmentPattern: ({ right }) => networkValue(right),
+    LogicalExpression({ left, right }) {
+      networkValue(left);
+      networkValue(right);
+    },
+    ConditionalExpression({ consequent, alternate }) {
+      networkValue(consequent);
+      networkValue(alternate);
+    },
+    Property: ({ value }) => networkValue(value),
+    ArrowFunctionExpression: ({ body }) => networkValue(body),
+    ReturnStatement: ({ argument }) => networkValue(argument),
+    'CallExpression:exit'({ callee, arguments: passed, start }) {
+      networkUse(callee, start);
+      for (const argument of passed) networkValue(argument);
+    },
     NewExpression: ({ callee, start }) => networkUse(callee, start),
   }).visit(parsed.program);
   return found;
@@ -101,6 +124,14 @@ export function references(file: string, text: string): Reference[] {
     if (callee.type === 'Identifier' && networkGlobals.includes(callee.name) && !bound.has(callee.name)) {
       found.push({ kind: 'network-global', name: callee.name, line: lineAt(start) });
     }
+  }
+
+  /** One that is handed on connects wherever it is called. A name that the file gives to something of its own is that. */
+  function networkValue(node: { type: string; start: number } | null | undefined) {
+    const name = node?.type === 'Identifier' ? nameOf(node) : undefined;
+    if (node == null || name === undefined || !networkGlobals.includes(name)) return;
+    if (!bound.has(name) && !declares(parsed.program, name))
+      found.push({ kind: 'network-global', name, line: lineAt(node.start) });
   }
 }
 
@@ -112,6 +143,20 @@ function parameterScopes(program: Program, name: string): { start: number; end: 
   };
   new Visitor({ ArrowFunctionExpression: note, FunctionDeclaration: note, FunctionExpression: note }).visit(program);
   return scopes;
+}
+
+/** Whether anything in the file has that name: a variable, a function, a parameter, or a part of one. */
+function declares(program: Program, name: string): boolean {
+  let isDeclared = parameterScopes(program, name).length > 0;
+  new Visitor({
+    VariableDeclarator({ id, init }) {
+      if (init?.type !== 'Identifier' || init.name !== 'globalThis') isDeclared ||= binds(id, name);
+    },
+    FunctionDeclaration({ id }) {
+      isDeclared ||= id?.name === name;
+    },
+  }).visit(program);
+  return isDeclared;
 }
 
 function binds(pattern: unknown, name: string): boolean {
