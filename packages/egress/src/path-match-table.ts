@@ -103,11 +103,13 @@ function matching(tree: Branch, segments: Segments): (readonly number[])[] {
 }
 
 /** An empty segment stands for no name: servers merge it away. */
-const isOnTheWay = (run: readonly Token[], segments: Segments, from: number): boolean =>
-  run.every((token, at) => {
+function isOnTheWay(run: readonly Token[], segments: Segments, from: number): boolean {
+  for (let at = 0; at < run.length; at++) {
     const segment = segments[from + at];
-    return token === oneSegment ? segment !== undefined && segment !== '' : token === segment;
-  });
+    if (run[at] === oneSegment ? segment === undefined || segment === '' : run[at] !== segment) return false;
+  }
+  return true;
+}
 
 function smallest(rules: readonly (number | undefined)[]): number | undefined {
   let first: number | undefined;

@@ -14,22 +14,15 @@ export interface PatternReading {
 }
 
 /**
- * The ways in which servers read a path: escapes as they are, decoded once, or until there are none; all of it, or, by those
- * who look for the query in what they have decoded, as far as the first `?` or `#`; empty segments kept or merged.
+ * What servers find in a path: escapes as they are, decoded once, or until there are none; all of it, or, by those who look for
+ * the query in what they have decoded, as far as the first `?` or `#`.
  */
-export const ways = [
-  'raw',
-  'raw-merged',
-  'once',
-  'once-merged',
-  'decoded',
-  'decoded-merged',
-  'once-cut',
-  'once-cut-merged',
-  'decoded-cut',
-  'decoded-cut-merged',
-] as const;
-export type Way = (typeof ways)[number];
+const decodings = ['raw', 'once', 'decoded', 'once-cut', 'decoded-cut'] as const;
+type Decoding = (typeof decodings)[number];
+
+/** The ways in which servers read a path: each of those with empty segments kept, or merged. */
+export type Way = Decoding | `${Decoding}-merged`;
+export const ways: readonly Way[] = decodings.flatMap((decoding): Way[] => [decoding, `${decoding}-merged`]);
 
 /** Each way's reading of one path. A path that all read alike has the first alone. */
 export type PathReadings = readonly { readonly way: Way; readonly segments: Segments }[];
@@ -80,15 +73,18 @@ export class PathPattern {
 
 /** @param path of a target: begins with `/`, and is not ambiguous. */
 export function readPath(path: string): PathReadings {
-  const readIn = (way: Way): PathReadings[number] => {
-    const segments = read(path, way).segments.slice(1);
-    return { way, segments: isMerged(way) ? merged(segments, false) : segments };
+  const both = (decoding: Decoding): PathReadings => {
+    const segments = read(path, decoding).segments.slice(1);
+    return [
+      { way: decoding, segments },
+      { way: `${decoding}-merged`, segments: merged(segments, false) },
+    ];
   };
   if (path.includes('%')) {
     const hasEnd = read(path, 'decoded-cut').isCut;
-    return ways.filter((way) => hasEnd || !isCutting(way)).map(readIn);
+    return decodings.filter((decoding) => hasEnd || !isCutting(decoding)).flatMap(both);
   }
-  return path.includes('//') ? [readIn('raw'), readIn('raw-merged')] : [readIn('raw')];
+  return path.includes('//') ? both('raw') : both('raw').slice(0, 1);
 }
 
 const isMerged = (way: Way): boolean => way.endsWith('-merged');
