@@ -34,24 +34,50 @@ interface Excess {
 }
 
 function excess(policy: EgressPolicy, over: EgressPolicy): Excess[] {
+  // Every rule of one is held against every rule of the other, so what they say is read before: once, and not for each pair.
+  const allowances = over.allowances.map(readAllowance);
+  const denials = policy.denials.map(readDenial);
   return [
-    ...policy.allowances.flatMap((allowance) => excessOfAllowance(allowance, over.allowances)),
-    ...over.denials.flatMap((denial) => excessOverDenial(denial, policy.denials)),
+    ...policy.allowances.flatMap((allowance) => excessOfAllowance(readAllowance(allowance), allowances)),
+    ...over.denials.flatMap((denial) => excessOverDenial(readDenial(denial), denials)),
     ...excessOverMaximum(policy.maximum, over.maximum),
   ];
 }
 
-function excessOfAllowance({ id, host, cidrs, ports }: Allowance, over: readonly Allowance[]): Excess[] {
+interface ReadAllowance extends Allowance {
+  /** Of `cidrs`, in their order. What cannot be read covers nothing, and nothing covers it. */
+  readonly blocks: readonly (Cidr | undefined)[];
+}
+
+const readAllowance = (allowance: Allowance): ReadAllowance => ({
+  ...allowance,
+  blocks: allowance.cidrs.map(parseCidr),
+});
+
+interface ReadDenial extends Denial {
+  readonly block: Cidr | undefined;
+}
+
+const readDenial = (denial: Denial): ReadDenial => ({
+  ...denial,
+  block: denial.cidr === undefined ? undefined : parseCidr(denial.cidr),
+});
+
+function excessOfAllowance(
+  { id, host, cidrs, blocks, ports }: ReadAllowance,
+  over: readonly ReadAllowance[],
+): Excess[] {
   const others = over.filter((other) => coversHost(other.host, host));
-  const more = cidrs.filter((cidr) =>
-    ports.some((port) => !others.some((other) => other.ports.includes(port) && coversOneOf(other.cidrs, cidr))),
-  );
+  const more = cidrs.filter((_, at) => {
+    const covering = others.filter((other) => other.blocks.some((block) => coversBlock(block, blocks[at])));
+    return ports.some((port) => !covering.some((other) => other.ports.includes(port)));
+  });
   if (more.length === 0) return [];
   const what = `${host} at ${more.join(', ')} on port ${ports.join(', ')} (allowance ${id})`;
   return [{ gained: `lets nodes reach ${what}`, lost: `no longer lets nodes reach ${what}` }];
 }
 
-function excessOverDenial(denial: Denial, own: readonly Denial[]): Excess[] {
+function excessOverDenial(denial: ReadDenial, own: readonly ReadDenial[]): Excess[] {
   if (own.some((other) => coversDenial(other, denial))) return [];
   const { id, host, cidr } = denial;
   const what = `${[host, cidr].filter((part) => part !== undefined).join(' at ')} (denial ${id})`;
@@ -59,9 +85,9 @@ function excessOverDenial(denial: Denial, own: readonly Denial[]): Excess[] {
 }
 
 /** A denial of both a name and addresses denies less than one of either. */
-function coversDenial(denial: Denial, other: Denial): boolean {
+function coversDenial(denial: ReadDenial, other: ReadDenial): boolean {
   const byHost = denial.host === undefined || (other.host !== undefined && coversHost(denial.host, other.host));
-  const byAddress = denial.cidr === undefined || (other.cidr !== undefined && coversOneOf([denial.cidr], other.cidr));
+  const byAddress = denial.cidr === undefined || coversBlock(denial.block, other.block);
   return byHost && byAddress;
 }
 
@@ -78,9 +104,8 @@ function excessOverMaximum(maximum: EgressPolicy['maximum'], over: EgressPolicy[
   const others = over.rules.map(compiled);
   return maximum.rules.flatMap((rule) => {
     const { paths } = compiled(rule);
-    const methods = rule.methods.filter(
-      (method) => !others.some((other) => other.rule.methods.includes(method) && coversRule(other, rule, paths)),
-    );
+    const covering = others.filter((other) => coversRule(other, rule, paths));
+    const methods = rule.methods.filter((method) => !covering.some((other) => other.rule.methods.includes(method)));
     if (methods.length === 0) return [];
     const upgrade = rule.websocket ? ', WebSocket too,' : '';
     const what = `${methods.join(', ')}${upgrade} of ${rule.scheme}://${rule.host}:${rule.port} ${rule.paths.join(' ')} (maximum ${rule.id})`;
@@ -133,11 +158,6 @@ function coversHost(pattern: string, other: string): boolean {
   return name.endsWith(`.${parent}`) || (name === parent && name !== other);
 }
 
-/** Whether one of these blocks has all of the other. What cannot be read covers nothing, and nothing covers it. */
-function coversOneOf(blocks: readonly string[], other: string): boolean {
-  const inner = parseCidr(other);
-  return inner !== undefined && blocks.some((block) => coversBlock(parseCidr(block), inner));
-}
-
-const coversBlock = (block: Cidr | undefined, inner: Cidr): boolean =>
-  block !== undefined && block.bits <= inner.bits && isCovered(inner.address, block);
+/** Whether a block has all of another. What cannot be read covers nothing, and nothing covers it. */
+const coversBlock = (block: Cidr | undefined, inner: Cidr | undefined): boolean =>
+  block !== undefined && inner !== undefined && block.bits <= inner.bits && isCovered(inner.address, block);
