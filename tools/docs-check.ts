@@ -152,9 +152,8 @@ function unnamedReasons(text: string): string[] {
 
 /** A lockfile that names tarball URLs ties every clone to one registry. */
 function resolvedEntries(root: string): string[] {
-  return globSync(['package-lock.json', 'bench/package-lock.json', 'examples/*/package-lock.json'], {
-    cwd: root,
-  }).flatMap((file) => {
+  const nodes = ['examples', 'bench/nodes', 'test/compat/nodes'].map((place) => `${place}/*/package-lock.json`);
+  return globSync(['package-lock.json', 'bench/package-lock.json', ...nodes], { cwd: root }).flatMap((file) => {
     const { packages } = JSON.parse(readFileSync(join(root, file), 'utf8')) as {
       packages: { [path: string]: { resolved?: string; link?: boolean } };
     };
