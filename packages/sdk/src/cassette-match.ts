@@ -59,10 +59,14 @@ function withoutSecrets(query: string): string {
   return query.split('&').map(withoutSecret).join('&');
 }
 
-/** The value of `location` as a cassette keeps it: what it leads to is then asked for, and found, without the secret. */
+/**
+ * The value of `location` as a cassette keeps it: what it leads to is then asked for, and found, without the secret. Of a user no
+ * more is told than that there was one; a fragment is read as a query, in whose form some servers hand out tokens.
+ */
 export function keptLocation(location: string): string {
-  const [, path = '', query, rest = ''] = /^([^?#]*)(?:\?([^#]*))?(.*)$/s.exec(location) ?? [];
-  return query === undefined ? location : `${path}?${withoutSecrets(query)}${rest}`;
+  const [, path = '', query, fragment] = /^([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s.exec(location) ?? [];
+  const withoutUser = path.replace(/^((?:[a-z][a-z0-9+.-]*:)?\/\/)[^/]*@/i, `$1${hiddenInQuery}@`);
+  return `${withoutUser}${query === undefined ? '' : `?${withoutSecrets(query)}`}${fragment === undefined ? '' : `#${withoutSecrets(fragment)}`}`;
 }
 
 function withoutSecret(parameter: string): string {

@@ -57,6 +57,12 @@ describe('the location of an answer in a cassette', () => {
     ['https://b.test/x?X-Amz-Signature=SECRET&a=1#c', 'https://b.test/x?X-Amz-Signature=not-recorded&a=1#c'],
     ['?token=SECRET', '?token=not-recorded'],
     ['/plain#?token=x', '/plain#?token=x'],
+    ['https://a.test/back#access_token=SECRET&state=1', 'https://a.test/back#access_token=not-recorded&state=1'],
+    ['/a?token=SECRET#id_token=SECRET', '/a?token=not-recorded#id_token=not-recorded'],
+    ['https://u:SECRET@a.test/b@c?d=@', 'https://not-recorded@a.test/b@c?d=@'],
+    ['//SECRET@a.test', '//not-recorded@a.test'],
+    ['/a//u@b', '/a//u@b'],
+    ['', ''],
   ])('%s is kept as %s', (location, kept) => {
     expect(keptLocation(location)).toBe(kept);
   });
