@@ -114,6 +114,25 @@ export const egressSessionMutants: readonly Mutant[] = [
     why: 'every request would leave',
   },
   {
+    file: source('session-admission'),
+    find: "    if (otherwise.kind === 'denied') return refused(denied(otherwise, other, target));\n",
+    replace: '',
+    test: session(
+      'a request that is denied for the method that a header says it has reaches nobody, unless a rule allows that too',
+    ),
+    why: 'a node that may POST could DELETE on every server that takes the method from a header',
+  },
+  {
+    file: source('headers'),
+    find: ' || otherPaths.some((name) => name in headers)',
+    replace: '',
+    test: {
+      file: source('headers.test'),
+      name: 'headers of a request are refused with x-rewrite-url, by which servers take another path',
+    },
+    why: 'a node could ask for any path of a server that takes it from a header',
+  },
+  {
     file: source('session-answer-head'),
     find: 'const kept = returnedHeaders(headers);',
     replace: 'const kept: { [name: string]: string } = { ...headers };',

@@ -29,7 +29,8 @@ const hints: { readonly [reason in EgressReason]?: string } = {
   URL_REFUSED:
     'Write the URL plainly: http or https, a host, a port if need be, a path; no user name, fragment, backslash or blank.',
   PATH_AMBIGUOUS: 'Write the path without dot segments, control characters and broken escapes, encoded or not.',
-  HEADER_REFUSED: 'Send header names and values without control characters, and a body in one way only.',
+  HEADER_REFUSED:
+    'Send header names and values without control characters, a body in one way only, and no path or method in a header that is none.',
   HTTP_NOT_DECLARED: declare,
   HOST_NOT_DECLARED: declare,
   SCHEME_NOT_DECLARED: declare,

@@ -46,12 +46,31 @@ describe('headers of a request', () => {
       'http2-settings',
       'expect',
       'alt-used',
+      'x-forwarded-host',
+      'Forwarded',
       'glovebox-retry',
       'Glovebox-Upgrade',
       'glovebox-credential',
     ],
   ])('leave %s behind', (name) => {
     expect(onward({ [name]: 'x', accept: 'y' })).toEqual({ accept: 'y' });
+  });
+
+  it.each(['X-Original-URL', 'x-rewrite-url'])('are refused with %s, by which servers take another path', (name) => {
+    expect(onward({ [name]: '/admin' })).toBe('HEADER_REFUSED');
+    expect(onward({ [`${name}s`]: '/admin' })).toEqual({ [`${name}s`.toLowerCase()]: '/admin' });
+  });
+
+  it('tell of what methods servers take the request to be', () => {
+    expect(onwardHeaders({ accept: 'x' })).toMatchObject({ methods: [] });
+    const headers = {
+      'X-HTTP-Method-Override': 'delete',
+      'x-http-method': ' PUT',
+      'x-method-override': 'PATCH,GET,PUT',
+    };
+    expect(onwardHeaders(headers)).toMatchObject({ methods: ['DELETE', 'PUT', 'PATCH', 'GET'] });
+    for (const value of ['', 'DELETE x', 'DELETE,', '"DELETE"'])
+      expect([value, onward({ 'x-http-method': value })]).toEqual([value, 'HEADER_REFUSED']);
   });
 
   it('leave behind what connection names, in any case', () => {

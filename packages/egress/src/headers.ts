@@ -3,7 +3,9 @@ import { refusal } from './denial.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-export type OnwardHeaders = { readonly kind: 'headers'; readonly headers: Headers } | Denial;
+export type OnwardHeaders =
+  /** `methods`: those of which some servers then take the request to be, beside its own. */
+  { readonly kind: 'headers'; readonly headers: Headers; readonly methods: readonly string[] } | Denial;
 
 /** They describe a connection and end with it (RFC 9110, section 7.6.1), beside those that `connection` names. */
 const hopByHop: ReadonlySet<string> = new Set([
@@ -17,22 +19,41 @@ const hopByHop: ReadonlySet<string> = new Set([
   'http2-settings',
 ]);
 
-/** What of a request's headers is ours to say: where it goes, how it is waited for. */
-const ours: ReadonlySet<string> = new Set(['host', 'expect', 'alt-used']);
+/**
+ * What of a request's headers is ours to say: where it goes, how it is waited for. By the two that speak of a forwarded host
+ * a front end of many sites would lead it to one that no rule allows.
+ */
+const ours: ReadonlySet<string> = new Set(['host', 'x-forwarded-host', 'forwarded', 'expect', 'alt-used']);
+
+/** Some servers take the path from these: a rule would be matched with one path, and another one asked for. */
+const otherPaths = ['x-original-url', 'x-rewrite-url'] as const;
+/** Some servers take the method from these, most of them of a POST. */
+const otherMethods = ['x-http-method-override', 'x-http-method', 'x-method-override'] as const;
 
 /**
  * Which headers of a cell's request go on to the origin. Ours, those of a connection, `proxy-…` and `glovebox-…` are left
  * out. `content-length` stays: an origin may want it, and the dialer holds the body to it.
  *
  * @returns the headers with lower-case names, without a prototype; or the denial `HEADER_REFUSED` where a name or value could
- * be read as more than one, or two headers say two things about the body.
+ * be read as more than one, two headers say two things about the body, or one names another path.
  */
 export function onwardHeaders(unsafeHeaders: Headers): OnwardHeaders {
   const headers = lowerCased(unsafeHeaders);
   if (headers === undefined) return refusal('HEADER_REFUSED');
   const named = namedByConnection(headers.connection);
   if (named === undefined || !isOneBody(headers)) return refusal('HEADER_REFUSED');
-  return { kind: 'headers', headers: without(headers, (name) => isOfConnection(name, named) || ours.has(name)) };
+  const methods = methodsIn(headers);
+  if (methods === undefined || otherPaths.some((name) => name in headers)) return refusal('HEADER_REFUSED');
+  const onward = without(headers, (name) => isOfConnection(name, named) || ours.has(name));
+  return { kind: 'headers', headers: onward, methods };
+}
+
+/** Each once: they are decided on one by one. @returns undefined where a header that names a method names none. */
+function methodsIn(headers: Headers): string[] | undefined {
+  const methods = otherMethods
+    .flatMap((name) => headers[name]?.split(',') ?? [])
+    .map((method) => method.trim().toUpperCase());
+  return methods.every((method) => /^[A-Z-]{1,32}$/.test(method)) ? [...new Set(methods)] : undefined;
 }
 
 /**

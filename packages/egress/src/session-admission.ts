@@ -57,6 +57,9 @@ export function admit(head: CellRequest['head'], open: number, ports: AdmissionP
   if (parsed.kind === 'denied') return refused(denied(parsed, method, undefined));
   const headers = onwardHeaders(head.headers);
   if (headers.kind === 'denied') return refused(denied(headers, method, target));
+  // What is safe to repeat is repeated, and a GET that says it is a POST is not safe.
+  if (headers.methods.length > 0 && method !== 'POST')
+    return refused(denied(refusal('HEADER_REFUSED'), method, target));
   const asks = readAsks(head.headers, method);
   if (asks.kind === 'refused') {
     const { reason, message, hint } = asks;
@@ -65,6 +68,11 @@ export function admit(head: CellRequest['head'], open: number, ports: AdmissionP
   const { websocket, retries } = asks;
   const decision = ports.policy.decide({ target: parsed.target, method, websocket });
   if (decision.kind === 'denied') return refused(denied(decision, method, target));
+  // A POST that says it is a DELETE is one to many a server, so a rule has to allow either.
+  for (const other of headers.methods) {
+    const otherwise = ports.policy.decide({ target: parsed.target, method: other, websocket });
+    if (otherwise.kind === 'denied') return refused(denied(otherwise, other, target));
+  }
 
   if (open > maxOpen)
     return refused(overBudget('TOO_MANY_REQUESTS', `More than ${maxOpen} requests are open at once.`));

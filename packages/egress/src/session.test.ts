@@ -240,6 +240,17 @@ describe('a request that is denied', () => {
     expect((await cell.ask(url('/'), { headers: { 'glovebox-retry': '5' } })).text).toBe('hello');
   });
 
+  it('for the method that a header says it has reaches nobody, unless a rule allows that too', async () => {
+    const { origin, cell, url } = await opened(hello, { rule: { methods: ['GET', 'POST'] } });
+    const saying = (method: string) => ({ method: 'POST', headers: { 'x-http-method-override': method } });
+    const { problem } = await cell.ask(url('/'), saying('DELETE'));
+    expect(problem).toMatchObject({ reason: 'METHOD_NOT_DECLARED', patch: { rules: [{ methods: ['DELETE'] }] } });
+    const got = await cell.ask(url('/'), { ...saying('POST'), method: 'GET' });
+    expect(got.problem).toMatchObject({ reason: 'HEADER_REFUSED' });
+    expect(origin.connections).toBe(0);
+    expect((await cell.ask(url('/'), saying('GET'))).text).toBe('hello');
+  });
+
   it('is answered 10,000 times, then ends the attempt', async () => {
     const { cell } = await opened(hello, { grant: 'none' });
     const refused = async (): Promise<number> => {
