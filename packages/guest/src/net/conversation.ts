@@ -260,6 +260,8 @@ export class Conversation {
 
   #letGo(): void {
     const taken = this.#taken;
+    // Whoever is told that his bytes are taken may write to that memory again.
+    if (taken && !this.#over && this.#rest.length > 0) this.#rest = Buffer.from(this.#rest);
     this.#taken = undefined;
     taken?.();
   }
