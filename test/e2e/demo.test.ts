@@ -28,11 +28,29 @@ const line = (word: string, contained: string): RegExp =>
   );
 
 describe('the demo', () => {
-  it('profiles real data, verifies its receipt and contains three hostile nodes', { timeout: timeoutMs }, async () => {
+  it('profiles real data, verifies its receipt, lets one request of two out and contains three hostile nodes', {
+    timeout: timeoutMs,
+  }, async () => {
     const { code, lastLine, text } = await demo();
     expect(lastLine, text).toMatch(line('ok', '3/3'));
     expect(code).toBe(0);
     expect(text).toContain('3376 rows');
+    expect(text).toMatch(
+      /allowed {2}GET {2}https:\/\/api\.weather\.test:\d+\/v1\/forecast {2}200 from 127\.0\.0\.1, by http\.rules\[0\]/,
+    );
+    expect(text).toMatch(
+      /denied {3}POST https:\/\/stats\.collector\.test:\d+\/v1\/events {2}HOST_NOT_DECLARED; nothing was sent/,
+    );
+    expect(text).toMatch(/"rules": \[\s+\{[^}]*"host": "stats\.collector\.test"/);
+    expect(text).toContain('heard: GET api.weather.test\n');
+  });
+
+  it('sees that a second request is heard where the manifest declares it', { timeout: timeoutMs }, async () => {
+    const { code, lastLine, text } = await demo('--sabotage=rules');
+    expect(lastLine, text).toMatch(line('failed', '3/3'));
+    expect(code).toBe(1);
+    expect(text).toContain('heard: GET api.weather.test, POST stats.collector.test\n');
+    expect(text).toContain('NOT HELD');
   });
 
   it.each([

@@ -21,6 +21,7 @@ import { defaultCells, localActor, openLocalEngine } from '../../apps/cli/src/lo
 import { errorText, paint, table } from '../../apps/cli/src/output.ts';
 import { logText } from '../../apps/cli/src/run-text.ts';
 import { containAll, type Sabotage, sabotages } from './contain.ts';
+import { askTwice } from './egress.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Images and caches are kept between demos, so that a second one is quick and needs no network; its records are its own. */
@@ -71,13 +72,18 @@ async function demo(): Promise<number> {
     await verifyRecord(engine, dataDir, result);
     say(`  ${paint('green', 'verified')}  ${result.receiptDigest}`);
 
+    step('Two requests over TLS: one that the node declares, and one that it does not');
+    const { held, lines } = await askTwice(config, kept, sabotage === 'rules' ? 'declares-both' : 'as-it-is');
+    for (const line of lines) say(`  ${line}`);
+    say(`  ${held ? paint('green', 'held') : paint('red', 'NOT HELD')}`);
+
     step(`Three hostile nodes${sabotage === undefined ? '' : paint('red', `, with ${sabotage} weakened on purpose`)}`);
     const verdicts = await containAll(config, kept, sabotage, say);
     for (const { name, contained, why } of verdicts) {
       say(`  ${contained ? paint('green', 'contained') : paint('red', 'NOT CONTAINED')}  ${name}: ${why}`);
     }
     const contained = verdicts.filter((verdict) => verdict.contained).length;
-    const ok = contained === verdicts.length;
+    const ok = held && contained === verdicts.length;
     const runMs = Math.round(result.phasesMs.boot + result.phasesMs.load + result.phasesMs.run);
     say();
     say(

@@ -1,7 +1,7 @@
 import type { OciSpec } from '@glovebox/cell-oci';
 import type { DriverOverrides } from '../../apps/cli/src/local-engine.ts';
 
-export const sabotages = ['mount', 'net', 'timeout'] as const;
+export const sabotages = ['mount', 'net', 'timeout', 'rules'] as const;
 export type Sabotage = (typeof sabotages)[number];
 
 /**
@@ -24,6 +24,9 @@ export function weakened(sabotage: Sabotage, canaryDir: string): DriverOverrides
       return { weakenForTest: withHostNetwork };
     case 'timeout':
       return { ignoreDeadlineForTest: true };
+    // Not of a cell: the manifest of the node that asks is widened, see egress.ts.
+    case 'rules':
+      return {};
   }
 }
 
