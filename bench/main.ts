@@ -7,6 +7,7 @@ const benches: Record<
 > = {
   run: () => import('./src/run.ts'),
   publish: () => import('./src/publish.ts'),
+  egress: () => import('./src/egress.ts'),
 };
 
 const { values, positionals } = parseArgs({

@@ -9,6 +9,7 @@ import {
   type RunLimits,
   runLimits,
 } from '@glovebox/contract';
+import type { HttpGrant } from '@glovebox/egress';
 import {
   type AttemptEvents,
   type AttemptPorts,
@@ -42,6 +43,8 @@ export async function build(engine: Engine, dir: string): Promise<BuiltNode> {
 
 export interface AttemptOptions {
   cellClass?: CellClass;
+  /** What the node may ask for; without it, it is one that declares no http. */
+  grant?: HttpGrant;
   events?: AttemptEvents;
   signal?: AbortSignal;
 }
@@ -51,14 +54,14 @@ export function attempt(
   ports: AttemptPorts,
   node: BuiltNode,
   input: Job['input'],
-  { cellClass = 'ns', events = {}, signal }: AttemptOptions = {},
+  { cellClass = 'ns', grant, events = {}, signal }: AttemptOptions = {},
 ): Promise<AttemptReport> {
   const { limits } = node;
   const request = {
     plan: planRunCell(node.image, limits, cellClass),
-    job: jobOf(node, input),
+    job: { ...jobOf(node, input), http: grant !== undefined },
     bundle: node.bundle,
-    egress: { grant: undefined, policy: defaultEgressPolicy, record: async () => undefined },
+    egress: { grant, policy: defaultEgressPolicy, record: async () => undefined },
     cpu: limits.cpu,
     timeoutMs: limits.timeoutMs,
   };

@@ -11,6 +11,7 @@ import type { AttemptPorts, BlobStore, Engine } from '@glovebox/engine';
 import { defaultConfig } from '../../apps/cli/src/config.ts';
 import { openLocalEngine } from '../../apps/cli/src/local-engine.ts';
 import { attempt, type BuiltNode, build, requireSuccess } from './built-node.ts';
+import { coldCell } from './cold-cell.ts';
 import { bareRow, coldRows, over } from './cold-rows.ts';
 import { dockerRun } from './docker.ts';
 import { type DriverPlaces, openCelld, openContainerEngine, openDocker, openOci } from './drivers.ts';
@@ -90,7 +91,7 @@ async function openPeers(
   const cells = (open: () => AttemptPorts['driver'], cellClass: CellClass = 'ns'): Promise<Peers['runc']> =>
     tryOpen(async () => {
       const ports = { ...engine, driver: open() };
-      const sample = (): Promise<number> => coldCell(ports, node, cellClass);
+      const sample = (): Promise<number> => coldCell(ports, node, input, { cellClass });
       await sample();
       return sample;
     });
@@ -126,7 +127,7 @@ async function coldStarts({ engine, node, neighbour, dir, quick, say }: Subject,
   for (let round = 0; round < rounds; round++) {
     if (round % 10 === 0) say(`round ${round + 1} of ${rounds}`);
     await bare.take(() => bareNode(join(dir, 'bundle.mjs')));
-    await oci.take(() => coldCell(engine, node));
+    await oci.take(() => coldCell(engine, node, input));
     if (peers.runc.ready) await runc.take(peers.runc.value);
     if (peers.docker.ready) await docker.take(peers.docker.value);
     const { celld } = peers;
@@ -225,16 +226,6 @@ async function channelRows(
       ...(throughput.failures ? throughput.note : {}),
     },
   ];
-}
-
-async function coldCell(ports: AttemptPorts, node: BuiltNode, cellClass: CellClass = 'ns'): Promise<number> {
-  const started = performance.now();
-  let resultAt = 0;
-  const onPhase = (phase: string): void => {
-    if (phase === 'teardown') resultAt = performance.now();
-  };
-  requireSuccess(await attempt(ports, node, input, { cellClass, events: { onPhase } }));
-  return resultAt - started;
 }
 
 const bareNode = (bundle: string): Promise<number> =>

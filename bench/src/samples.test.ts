@@ -29,6 +29,16 @@ describe('a failure', () => {
   });
 });
 
+it('counts each of many samples that are had together, and those that did not come as failures', async () => {
+  const samples = new Samples('lowest');
+  await samples.takeMany(3, async () => [1, 2, 3]);
+  await samples.takeMany(3, async () => [4]);
+  await samples.takeMany(2, () => Promise.reject(new Error('went wrong')));
+  expect([samples.n, samples.failures, samples.percentile(0.25)]).toEqual([8, 4, 3]);
+  expect(samples.percentile(0.5)).toBeNull();
+  expect(samples.lastFailure).toBe('went wrong');
+});
+
 it('gives the percentile, and the bad end of them as a note', async () => {
   const values = Array.from({ length: 100 }, (_, i) => i + 1);
   const low = await taken('lowest', values);

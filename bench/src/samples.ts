@@ -9,14 +9,23 @@ export class Samples {
     this.#best = best;
   }
 
-  async take(measure: () => Promise<number>): Promise<void> {
+  take(measure: () => Promise<number>): Promise<void> {
+    return this.takeMany(1, async () => [await measure()]);
+  }
+
+  /** Samples that are had together. Where fewer than `count` come, those that are missing have failed. */
+  async takeMany(count: number, measure: () => Promise<readonly number[]>): Promise<void> {
+    let taken: readonly number[] = [];
     try {
-      this.#values.push(await measure());
+      taken = await measure();
+      if (taken.length < count) this.lastFailure = `${taken.length} of ${count} samples`;
     } catch (error) {
-      this.failures++;
       this.lastFailure = error instanceof Error ? error.message.slice(0, 300) : String(error);
-      this.#values.push(this.#best === 'lowest' ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY);
     }
+    const worst = this.#best === 'lowest' ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
+    const missing = Math.max(0, count - taken.length);
+    this.failures += missing;
+    this.#values.push(...taken, ...Array<number>(missing).fill(worst));
   }
 
   get n(): number {
