@@ -23,9 +23,15 @@ export interface UnpackedPackage {
   settings: string[];
 }
 
+/** As some releases of npm name the file that is `main` in package.json, where that begins with `./`. */
+const mainAgain = /^([^/]+\/)\.\/(?=[^/])/;
+
 /**
  * The files of a package archive as npm would unpack it: the first component of each path, whatever it is called, is the
  * package itself. Nothing is written here: an archive is refused as a whole or taken as a whole.
+ *
+ * One spelling beside the plain one is taken, because npm writes it: `package/./a` is `package/a`, and where both are there
+ * they have to be the same, as which one counts would depend on who unpacks them.
  *
  * @throws Refusal `ARCHIVE_REFUSED`, naming the entry.
  */
@@ -34,8 +40,7 @@ export function readPackageArchive(archive: Buffer): UnpackedPackage {
   const paths = new PathSet();
   const unpacked: UnpackedPackage = { files: [], entries: entries.length, refusals: [], webAssembly: [], settings: [] };
   let root: string | undefined;
-  for (const entry of entries) {
-    const path = entry.unsafePath;
+  const take = (entry: TarEntry, path: string): void => {
     const problem = pathProblem(path) ?? paths.add(path, entry.kind);
     if (problem !== undefined) throw archiveRefusal(problem, path);
     const slash = path.indexOf('/');
@@ -46,9 +51,19 @@ export function readPackageArchive(archive: Buffer): UnpackedPackage {
       throw archiveRefusal(`it is outside of the archive's root directory ${JSON.stringify(root)}`, path);
     if (slash === -1) {
       if (entry.kind === 'file') throw archiveRefusal('it is outside of any directory', path);
-      continue;
+      return;
     }
     if (entry.kind === 'file') addFile(unpacked, path.slice(slash + 1), entry);
+  };
+  const isAgain = ({ kind, unsafePath }: TarEntry): boolean => kind === 'file' && mainAgain.test(unsafePath);
+  for (const entry of entries) if (!isAgain(entry)) take(entry, entry.unsafePath);
+  const taken = new Map(unpacked.files.map((file) => [`${root}/${file.path}`, file]));
+  for (const entry of entries.filter(isAgain)) {
+    const path = entry.unsafePath.replace(mainAgain, '$1');
+    const same = taken.get(path);
+    if (same === undefined) take(entry, path);
+    else if (same.executable !== entry.executable || !same.bytes.equals(entry.bytes))
+      throw archiveRefusal('its path comes twice, with another content', entry.unsafePath);
   }
   return unpacked;
 }

@@ -47,6 +47,13 @@ describe('a dependency', () => {
     expect(statSync(join(root, 'node_modules/dep/lib/a.js')).mode).toBe(0o100644);
   });
 
+  it('may have a file by "./", once more or alone, as npm packs what is main', () => {
+    const items = [file('./lib/main.js', '1'), file('lib/main.js', '1'), file('./other.js', '2')];
+    expect(unpack(['node_modules/dep', dep(items)])).toMatchObject({ packages: 1, findings: [] });
+    const content = (path: string) => readFileSync(join(root, 'node_modules/dep', path), 'utf8');
+    expect([content('lib/main.js'), content('other.js')]).toEqual(['1', '2']);
+  });
+
   const archives: [string, TarItem[]][] = [
     ['an absolute path', [{ name: '/abs', content: 'x' }]],
     ['repeated slashes at the root', [{ name: '////abs', content: 'x' }]],
@@ -54,7 +61,14 @@ describe('a dependency', () => {
     ['a way up by the root directory', [{ name: '../evil', content: 'x' }]],
     ['a way up behind a directory', [file('a/../../../evil')]],
     ['a "." component', [{ name: './package/a', content: 'x' }]],
-    ['a "." component inside', [file('./a')]],
+    ['a "." component inside', [file('b/./a')]],
+    ['two "." components', [file('././a')]],
+    ['a "." and a way up', [file('./../../evil')]],
+    ['a "." in a second root directory', [{ name: 'other/./ok', content: 'x' }]],
+    ['a directory "."', [{ name: 'package/./', type: '5' }]],
+    ['a file twice, once by a ".", with another content', [file('a', '1'), file('./a', '2')]],
+    ['a file twice, once by a ".", with another mode', [file('./a'), { ...file('a'), mode: 0o755 }]],
+    ['a file twice by a "."', [file('./a'), file('./a')]],
     ['an empty component', [file('a//b')]],
     ['a backslash', [file('a\\..\\b')]],
     ['a pax path that goes up', [pax([['path', 'package/../../evil']]), file('a')]],
