@@ -1,3 +1,4 @@
+import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Attempt, attempt, type BuiltHarness, buildHarness } from './host.ts';
 import { type Asked, outside } from './outside.ts';
@@ -333,6 +334,15 @@ describe('what is no HTTP/1.1', () => {
       `const s = tls.connect({ host: 'api.test', port: 443, ALPNProtocols: ['h2', 'http/1.1'] }); await new Promise((r) => s.once('secureConnect', r)); const said = [s.alpnProtocol, s.authorized, s.encrypted, s instanceof tls.TLSSocket, s.connecting, s.pending, s.getProtocol()]; s.destroy(); return said`,
     );
     expect(output).toEqual(['http/1.1', true, true, true, false, false, 'TLSv1.3']);
+  });
+
+  it('is not offered by any interface, of which libraries are told without an error', async () => {
+    const { output } = await run(
+      `const { networkInterfaces } = await import('node:os'); return [networkInterfaces(), process.getBuiltinModule('os').networkInterfaces()]`,
+    );
+    expect(output).toEqual([{}, {}]);
+    // This process has at least its own: else nothing was shown.
+    expect(Object.keys(networkInterfaces()).length).toBeGreaterThan(0);
   });
 
   it('and what a cell never has stays refused', async () => {

@@ -118,6 +118,8 @@ export function installConnections(exchanges: Exchanges): () => boolean {
   Object.assign(net, { connect: connectNet, createConnection: connectNet });
   Object.assign(tls, { connect: connectTls });
   Object.assign(net.Socket.prototype, { connect: connectSocket });
+  // Node.js asks the kernel by a socket of a kind that a cell has not, and throws; libraries that look for a cloud's expect an answer.
+  Object.assign(loadBuiltin('node:os'), { networkInterfaces: () => ({}) });
   // For imports by name, also of modules that are loaded already.
   loadBuiltin('node:module').syncBuiltinESMExports();
   return kit.giveUpSilent;
