@@ -4,9 +4,9 @@ import { returnedHeaders } from './headers.ts';
 
 type Head = Pick<DialResponse, 'status' | 'headers'>;
 
-/** Of the channel: headers of a head, and bytes of it as JSON. Somewhat less, for what is quoted takes more room. */
+/** Of the channel: headers of a head, and bytes of it as JSON, less those of the status and the brackets. */
 const maxHeaders = 128;
-const maxHeadBytes = 24 * 1024;
+const maxHeadBytes = 32 * 1024 - 16;
 
 /**
  * The head of an answer as the cell gets it.
@@ -17,11 +17,17 @@ export function answerHeadOf({ status, headers }: Head): { status: number; heade
   if (status < 200 || status > 599) throw failure('PROTOCOL_ERROR', `The origin answered with status ${status}.`);
   const kept = returnedHeaders(headers);
   const names = Object.keys(kept);
-  const bytes = names.reduce((sum, name) => sum + name.length + (kept[name] as string).length + 6, 0);
+  const bytes = names.reduce((sum, name) => sum + jsonBytes(name) + jsonBytes(kept[name] as string), 0);
   if (names.length > maxHeaders || bytes > maxHeadBytes)
     throw failure('HEADERS_TOO_LARGE', `The answer has ${names.length} headers in ${bytes} bytes.`);
   return { status, headers: kept };
 }
+
+/** Of one text of a head, with its quotes and the comma before it: what is not ASCII takes six bytes each. */
+const jsonBytes = (text: string): number =>
+  text.length + 3 + countOf(/["\\\t]/g, text) + 5 * countOf(/[\x80-\xff]/g, text);
+
+const countOf = (pattern: RegExp, text: string): number => text.match(pattern)?.length ?? 0;
 
 /** Bytes that the answer's body is said to have; 0 where nothing is said, or where there is no body. */
 export function declaredBytes(method: string, { status, headers }: Head): number {

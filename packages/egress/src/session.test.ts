@@ -308,6 +308,23 @@ describe('a request that fails on the other side', () => {
     expect((await cell.ask(url('/'))).problem).toMatchObject({ reason: 'HEADERS_TOO_LARGE' });
   });
 
+  it.each([
+    ['plain text', 'x', 30_000, 33_000],
+    ['what is not ASCII', '\xe9', 5_000, 6_000],
+    ['quotes', '"', 15_000, 17_000],
+  ])(
+    'with a head of %s passes as far as a channel carries it, and is too large beyond',
+    async (_, text, fits, over) => {
+      const { cell, url } = await opened((request, response) => {
+        response.setHeader('x-long', text.repeat(request.url === '/fits' ? fits : over));
+        // Of a head and a text together Node.js would write both in UTF-8.
+        response.end(Buffer.from('hello'));
+      });
+      expect((await cell.ask(url('/fits'))).headers['x-long']).toBe(text.repeat(fits));
+      expect((await cell.ask(url('/over'))).problem).toMatchObject({ reason: 'HEADERS_TOO_LARGE' });
+    },
+  );
+
   it('tells nothing of an error that names no reason', async () => {
     const { cell, url } = await opened(hello, {
       screen: async function* () {
