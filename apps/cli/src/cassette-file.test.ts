@@ -61,6 +61,20 @@ describe('the file of a recording', () => {
     expect([readFileSync(secret, 'utf8'), readFileSync(file(), 'utf8')]).toEqual(['keep', 'text']);
   });
 
+  it.each([
+    ['a link', () => symlinkSync(join(dir, 'elsewhere'), join(dir, 'fixtures'))],
+    ['a file', () => writeFileSync(join(dir, 'fixtures'), '')],
+  ])('is refused before the run, and after it, where %s is in the place of its folder', async (_what, put) => {
+    mkdirSync(join(dir, 'elsewhere'));
+    const target = await cassetteTarget(dir, 'api', 'refuse');
+    put();
+    await expect(cassetteTarget(dir, 'api', 'refuse')).rejects.toMatchObject({ code: 'TARGET_UNUSABLE' });
+    await expect(writeCassette(target, 'text')).rejects.toMatchObject({
+      code: expect.stringMatching(/^(TARGET_UNUSABLE|ALREADY_EXISTS)$/),
+    });
+    expect(readdirSync(join(dir, 'elsewhere'))).toEqual([]);
+  });
+
   it.each([['../x'], ['a/b'], [''], ['.x'], ['x'.repeat(101)]])('is not named %j', async (name) => {
     await expect(cassetteTarget(dir, name, 'refuse')).rejects.toMatchObject({ code: 'USAGE' });
     expect((await cassetteTarget(dir, 'x_1.b-c', 'refuse')).file).toBe(join(dir, 'fixtures/x_1.b-c.cassette.json'));

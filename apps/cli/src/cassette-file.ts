@@ -16,7 +16,7 @@ export interface CassetteTarget {
  * Judge where a recording would go before anything is run: a run may have effects, and its answers are not to be lost for a
  * name that is taken.
  *
- * @throws GloveboxError `USAGE`, `ALREADY_EXISTS`.
+ * @throws GloveboxError `USAGE`, `ALREADY_EXISTS`, `TARGET_UNUSABLE`.
  */
 export async function cassetteTarget(
   packageDir: string,
@@ -25,11 +25,23 @@ export async function cassetteTarget(
 ): Promise<CassetteTarget> {
   if (!cassetteName.test(name)) throw usage('node run', `--record ${name} is not the name of a cassette`);
   const file = join(packageDir, cassettePath(name));
+  await refuseOtherFolder(file);
   const found = await lstat(file).catch(() => undefined);
   if (found !== undefined && existing === 'refuse') throw alreadyThere(file);
   if (found !== undefined && !found.isFile())
     throw new GloveboxError('TARGET_UNUSABLE', { message: `${file} is no plain file.`, place: { file } });
   return { name, file, existing };
+}
+
+/** A link in the place of the folder would lead what an origin answers to anywhere. */
+async function refuseOtherFolder(file: string): Promise<void> {
+  const folder = dirname(file);
+  const found = await lstat(folder).catch(() => undefined);
+  if (found !== undefined && !found.isDirectory())
+    throw new GloveboxError('TARGET_UNUSABLE', {
+      message: `${folder} is no plain directory.`,
+      place: { file: folder },
+    });
 }
 
 const alreadyThere = (file: string): GloveboxError =>
@@ -43,6 +55,7 @@ const alreadyThere = (file: string): GloveboxError =>
 export async function writeCassette({ file, existing }: CassetteTarget, text: string): Promise<void> {
   try {
     await mkdir(dirname(file), { recursive: true });
+    await refuseOtherFolder(file);
     if (existing === 'refuse') await writeNewFile(file, [Buffer.from(text)], 0o644);
     else await replaceFile(file, text);
   } catch (error) {
