@@ -66,6 +66,15 @@ const append = (...records: EgressRecord[]): Promise<void> =>
 const listed = async (query: Partial<Parameters<Store['egressLog']['list']>[0]> = {}): Promise<EgressRecord[]> =>
   (await store.egressLog.list({ project: 'default', limit: 100, ...query })).map(({ cursor: _, ...record }) => record);
 
+it('keeps what was asked for by many at once before the store was closed', async () => {
+  const other = await openStore(path);
+  const kept = Array.from({ length: 20 }, (_, at) =>
+    other.egressLog.append([{ project: 'default', record: decided({ seq: at + 1 }) }]),
+  );
+  await Promise.all([...kept, other.close()]);
+  expect(await store.egressLog.list({ project: 'default', limit: 100 })).toHaveLength(20);
+});
+
 describe('a request', () => {
   it('is there as it was decided, and after its end as it ended', async () => {
     await append(decided());

@@ -11,6 +11,7 @@ import type {
   RunStore,
 } from '@glovebox/engine';
 import { type Connection, connectHere, connectWorker } from './connection.ts';
+import { groupAppends } from './egress-groups.ts';
 import type { StoredEgressPolicy } from './egress-policies.ts';
 import { createDatabaseFile } from './open-database.ts';
 
@@ -54,14 +55,16 @@ export async function openStore(path: string, options: StoreOptions = {}): Promi
   const connect = options.inThread === true ? connectHere : connectWorker;
   const { busyTimeoutMs = 10_000, created } = options;
   const connection = await connect({ path: file, busyTimeoutMs, ...(created === undefined ? {} : { created }) });
+  const egressGroups = groupAppends((records) => connection.call('appendEgress', records));
   return {
     runs: runStore(connection),
     drafts: draftStore(connection),
     releases: releaseStore(connection),
     audit: auditLog(connection),
-    egressLog: egressLog(connection),
+    egressLog: egressLog(connection, egressGroups.append),
     egressPolicies: egressPolicies(connection),
-    close: () => connection.close(),
+    // What waits for a transaction has been asked for, too.
+    close: () => egressGroups.idle()?.then(() => connection.close()) ?? connection.close(),
   };
 }
 
@@ -120,11 +123,8 @@ function auditLog(connection: Connection): AuditLog {
   };
 }
 
-function egressLog(connection: Connection): EgressLog {
-  return {
-    append: (records) => connection.call('appendEgress', records),
-    list: (query) => connection.call('listEgress', query),
-  };
+function egressLog(connection: Connection, append: EgressLog['append']): EgressLog {
+  return { append, list: (query) => connection.call('listEgress', query) };
 }
 
 function egressPolicies(connection: Connection): EgressPolicies {
