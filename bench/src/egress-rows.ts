@@ -75,8 +75,8 @@ export function rateRows(
 export function growthRow({ down, events }: { down: Samples; events: Samples }, count: number): Row {
   const [ofDown, ofEvents] = [down.percentile(0.5), events.percentile(0.5)];
   const notes = [
-    `100 MB ${ofDown ?? '–'}`,
-    `events ${ofEvents ?? '–'}`,
+    `100 MB ${spread(down)}`,
+    `events ${spread(events)}`,
     ...Object.values(failuresOf(down)),
     ...Object.values(failuresOf(events)),
   ];
@@ -89,6 +89,9 @@ export function growthRow({ down, events }: { down: Samples; events: Samples }, 
     note: notes.join('; '),
   };
 }
+
+const spread = (samples: Samples): string =>
+  `${samples.percentile(0)?.toFixed(1) ?? '–'} to ${samples.percentile(1)?.toFixed(1) ?? '–'}`;
 
 export const policyRow = (samples: Samples): Row => ({
   id: 'policy.check_us',

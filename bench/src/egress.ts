@@ -110,8 +110,8 @@ async function growth({ oci, origin }: Subject, quick: boolean, say: (line: stri
   const samples = { down: new Samples('lowest'), events: new Samples('lowest') };
   say('measuring memory …');
   for (const answer of ['bytes/5000000', 'events/2000', 'bytes/5000000']) await fetchOnce(answer);
-  for (let i = 0; i < (quick ? 1 : 3); i++)
-    for (const name of ['down', 'events'] as const)
+  for (const name of ['down', 'events'] as const)
+    for (let i = 0; i < (quick ? 1 : 3); i++)
       await samples[name].take(() => residentGrowth(() => fetchOnce(answers[name])));
   return [growthRow(samples, events)];
 }
