@@ -312,6 +312,7 @@ describe('a request that fails on the other side', () => {
     ['plain text', 'x', 30_000, 33_000],
     ['what is not ASCII', '\xe9', 5_000, 6_000],
     ['quotes', '"', 15_000, 17_000],
+    ['tabs', 'a\tb', 4_000, 4_200],
   ])(
     'with a head of %s passes as far as a channel carries it, and is too large beyond',
     async (_, text, fits, over) => {
