@@ -114,10 +114,19 @@ export const egressDialerMutants: readonly Mutant[] = [
   },
   {
     file: 'packages/egress/src/dial-tls.ts',
-    find: '          highWaterMark: pieceBytes,\n',
+    find: '          ...streamOptions,\n',
     replace: '',
     test: bodies('lets one piece through the fence before the socket has taken it: https'),
     why: 'four more pieces of a body would leave after its attempt has ended, once a slow origin reads',
+  },
+  {
+    file: 'packages/egress/src/dial-exchange.ts',
+    find: "protocol === 'h1' || request.body !== undefined",
+    replace: "protocol === 'h1'",
+    test: inTests('dial-http2')(
+      'an HTTP/2 origin loses the connection with a body that is given up before it has left',
+    ),
+    why: 'an origin that gives room for such a body would have the host write empty frames for ever',
   },
   {
     file: 'packages/egress/src/dial-sockets.ts',

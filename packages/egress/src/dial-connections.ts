@@ -1,4 +1,4 @@
-import type { DialConnection } from './dial-connection.ts';
+import type { ConnectionUse, DialConnection } from './dial-connection.ts';
 import { untilAborted } from './timeouts.ts';
 
 /** As many as a scope may have requests at once; beyond that nobody needs those that nothing is on. */
@@ -13,9 +13,15 @@ export interface ConnectionPlace {
   readonly protocol: 'h1' | 'h2' | undefined;
 }
 
+export interface ConnectionWish {
+  readonly place: ConnectionPlace;
+  readonly choice: ConnectionChoice;
+  readonly use: ConnectionUse;
+}
+
 /**
  * The connections of one scope, by where they lead and under which allowances they were vetted. There are as many as there
- * are requests at once over HTTP/1.1, and one for a hundred over HTTP/2; how many requests there are is for the caller to bound.
+ * are requests at once over HTTP/1.1, or with a body, and one for a hundred others over HTTP/2; how many requests there are is for the caller to bound.
  * Beyond 64 none is kept for later: a node that goes through the sub-domains of a host would use up the sockets of this one.
  */
 export class DialConnections {
@@ -30,23 +36,22 @@ export class DialConnections {
    * can share it.
    */
   async acquire(
-    { key, protocol }: ConnectionPlace,
-    choice: ConnectionChoice,
+    { place: { key, protocol }, choice, use }: ConnectionWish,
     open: () => Promise<DialConnection>,
     signal: AbortSignal,
   ): Promise<DialConnection> {
     const place = this.#placeOf(key, protocol);
     while (choice === 'any') {
-      const found = place.find();
+      const found = place.find(use);
       if (found !== undefined) {
-        found.claim();
+        found.claim(use);
         return found;
       }
-      if (place.opening === undefined || place.protocol === 'h1') break;
+      if (place.opening === undefined || place.protocol === 'h1' || use === 'alone') break;
       await untilAborted(place.opening, signal);
     }
     this.#makeRoom();
-    return place.open(open);
+    return place.open(open, use);
   }
 
   #makeRoom(): void {
@@ -86,18 +91,18 @@ class PlaceConnections {
     this.#ofAll = ofAll;
   }
 
-  find(): DialConnection | undefined {
+  find(use: ConnectionUse): DialConnection | undefined {
     for (const connection of this.#open) {
       if (!connection.isAlive) this.#open.delete(connection);
-      else if (connection.hasRoom) return connection;
+      else if (connection.hasRoom(use)) return connection;
     }
     return undefined;
   }
 
-  open(open: () => Promise<DialConnection>): Promise<DialConnection> {
+  open(open: () => Promise<DialConnection>, use: ConnectionUse): Promise<DialConnection> {
     const connection = open().then((opened) => {
       // Before anybody else can see it: whoever opened it has it first.
-      opened.claim();
+      opened.claim(use);
       this.#open.add(opened);
       this.#ofAll.add(opened);
       this.protocol = opened.link.protocol;

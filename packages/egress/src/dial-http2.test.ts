@@ -10,6 +10,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeCa, type TestCa } from '../test/ca.ts';
 import { ask, bytes, closeDialers, failure, openScope, readText, reasonOf } from '../test/dialing.ts';
+import { frameTypes, openFrames } from '../test/frames.ts';
 
 let ca: TestCa;
 let identity: ReturnType<TestCa['issue']>;
@@ -199,6 +200,60 @@ describe('an HTTP/2 origin', () => {
     for (const stream of waiting) if (!stream.destroyed) answer(stream);
     expect(await readText((await kept).body)).toBe('ok');
     expect(origin.connections).toBe(1);
+  });
+});
+
+describe('an HTTP/2 origin', () => {
+  it('loses the connection with a body that is given up before it has left', async () => {
+    let received = 0;
+    const isClosed = Promise.withResolvers<string>();
+    const origin = await openFrames(identity, ({ type, payload }, socket) => {
+      if (type === frameTypes.data) received += payload.byteLength;
+      socket.on('close', () => isClosed.resolve('closed'));
+    });
+    try {
+      const giving = new AbortController();
+      // More than there is room for, and all of it handed over: what waits then is less than a stream keeps.
+      const body = (async function* () {
+        yield Buffer.alloc(60_000);
+        yield Buffer.alloc(10_000);
+      })();
+      const url = `https://origin.test:${origin.port}/`;
+      const request = scope().request(ask(url, { method: 'POST', body, signal: giving.signal }));
+      const outcome = reasonOf(request);
+      await expect.poll(() => received).toBe(65_535);
+      giving.abort();
+      expect(await outcome).toBe('CONNECTION_LOST');
+      expect(await isClosed.promise).toBe('closed');
+    } finally {
+      await origin.close();
+    }
+  });
+
+  it('gets each body on a connection of its own, and what has none on one: none takes another with it', async () => {
+    const waiting: ServerHttp2Stream[] = [];
+    const origin = await open((stream) => {
+      stream.resume();
+      waiting.push(stream);
+    });
+    const asking = scope();
+    const giving = new AbortController();
+    const post = (more = {}) =>
+      asking.request(ask(origin.url, { method: 'POST', body: bytes(Buffer.from('x'), 3), ...more }));
+    const kept = [post(), asking.request(ask(origin.url)), asking.request(ask(origin.url))];
+    const given = failure(post({ signal: giving.signal }));
+    await expect.poll(() => waiting.length).toBe(4);
+    expect(origin.connections).toBe(3);
+    giving.abort();
+    await given;
+    for (const stream of waiting) if (!stream.destroyed) answer(stream);
+    for (const request of kept) expect(await readText((await request).body)).toBe('ok');
+    // Each may have whatever is free, once it is.
+    const next = post();
+    await expect.poll(() => waiting.length).toBe(5);
+    answer(waiting[4] as ServerHttp2Stream);
+    expect(await readText((await next).body)).toBe('ok');
+    expect(origin.connections).toBe(3);
   });
 });
 

@@ -123,7 +123,8 @@ export class ConnectionScope implements DialScope {
     watch.enter('connect');
     request.fence();
     const open = (): Promise<DialConnection> => this.#open(request, watch, ['h2', 'http/1.1']);
-    return this.#connections.acquire(placeOf(request), choice, open, watch.signal);
+    const use = request.body === undefined ? 'shared' : 'alone';
+    return this.#connections.acquire({ place: placeOf(request), choice, use }, open, watch.signal);
   }
 
   async #open(

@@ -35,6 +35,9 @@ export interface DialTls {
   ): Promise<TLSSocket>;
 }
 
+/** `@types/node` has it for sockets alone. */
+const streamOptions = { highWaterMark: pieceBytes };
+
 /**
  * @param extraCa in PEM, beside the others. Reading all of them takes tens of milliseconds: once, at the first use.
  * @param roots in PEM, in place of those of Node.js where there are any.
@@ -60,7 +63,7 @@ export function openDialTls(extraCa: readonly string[], roots: readonly string[]
           // An address has no place in SNI (RFC 6066, section 3); its certificate is checked against it all the same.
           servername: literal === undefined ? host : '',
           ALPNProtocols: [...protocols],
-          highWaterMark: pieceBytes,
+          ...streamOptions,
           secureContext: contextOf(identity),
           // Said here, so that no variable of the environment can say otherwise.
           rejectUnauthorized: true,
