@@ -95,7 +95,7 @@ export const egressDialerMutants: readonly Mutant[] = [
     file: 'packages/egress/src/dial-body.ts',
     find: 'bytes > declaredBytes',
     replace: 'bytes < 0',
-    test: bodies('a body over h2 whose length is said is refused when it is longer, before a byte too many leaves'),
+    test: bodies('breaks off a body that is not as long as it says, before the first byte too many'),
     why: 'what is behind the end of a body could be read as a request that no rule allows',
   },
   {
@@ -120,13 +120,13 @@ export const egressDialerMutants: readonly Mutant[] = [
     why: 'four more pieces of a body would leave after its attempt has ended, once a slow origin reads',
   },
   {
-    file: 'packages/egress/src/dial-exchange.ts',
-    find: "protocol === 'h1' || request.body !== undefined",
-    replace: "protocol === 'h1'",
+    file: 'packages/egress/src/dial-scope.ts',
+    find: "target.scheme === 'https' && body === undefined",
+    replace: "target.scheme === 'https'",
     test: inTests('dial-http2')(
-      'an HTTP/2 origin loses the connection with a body that is given up before it has left',
+      'an HTTP/2 origin gets bodies by HTTP/1.1, which cannot make Node.js write empty frames for ever',
     ),
-    why: 'an origin that gives room for such a body would have the host write empty frames for ever',
+    why: 'an origin that gives room for a body that was given up would have the host write empty frames for ever',
   },
   {
     file: 'packages/egress/src/dial-sockets.ts',

@@ -103,10 +103,10 @@ export class AnswerBody implements AsyncIterable<Uint8Array> {
 /**
  * A request's body on its way out: each piece passes the fence just before it is handed on, and so does its end, with which
  * the head of an empty one is sent. Whoever pulls does so when the connection has room again, so what has passed the fence and
- * is still in this process is one piece; over HTTP/2, where a stream waits for its window, 64 KiB and one piece.
+ * is still in this process is one piece.
  *
- * It is held to the length that its head says: over HTTP/2 nobody else does, and what is beyond it may be read as a request
- * of its own by whatever passes it on over HTTP/1.1.
+ * It is held to the length that its head says, whatever the client of HTTP makes of it: what is beyond may be read as a
+ * request of its own, which no rule allows, and what is short would be done before it is refused.
  *
  * @param isOver whether the answer has come to its end, after which nobody wants the rest.
  * @param declaredBytes undefined where the head says nothing.

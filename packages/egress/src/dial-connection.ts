@@ -6,13 +6,6 @@ export const maxHeadBytes = 32 * 1024;
 /** At once on one HTTP/2 connection; more need another one. */
 const maxStreams = 100;
 
-/**
- * How a request wants its connection: one with a body is alone on it. When such a request ends before its body has left, its
- * connection has to go, over HTTP/2 too: Node.js 26 may forget to reset the stream, and the next time that the other side gives
- * room it writes empty frames of it for ever, in one step, until the memory of the host is used up.
- */
-export type ConnectionUse = 'alone' | 'shared';
-
 /** What a connection's client gets when it asks for another socket: this one is all there is. */
 export class ConnectionGone extends Error {
   override readonly name = 'ConnectionGone';
@@ -26,7 +19,6 @@ export class DialConnection {
   readonly link: Link;
   readonly #client: Client;
   #inFlight = 0;
-  #use: ConnectionUse = 'shared';
   #gone = false;
   /** Whether a request was on it before: the other side may have closed it meanwhile. */
   used = false;
@@ -71,19 +63,16 @@ export class DialConnection {
   }
 
   /** Whether one more request has room. */
-  hasRoom(use: ConnectionUse): boolean {
-    if (!this.isAlive || this.#inFlight === 0) return this.isAlive;
-    const isShared = use === 'shared' && this.#use === 'shared' && this.link.protocol === 'h2';
-    return isShared && this.#inFlight < maxStreams;
+  get hasRoom(): boolean {
+    return this.isAlive && this.#inFlight < (this.link.protocol === 'h2' ? maxStreams : 1);
   }
 
   get isIdle(): boolean {
     return this.#inFlight === 0;
   }
 
-  claim(use: ConnectionUse): void {
+  claim(): void {
     this.#inFlight++;
-    this.#use = use;
   }
 
   release(): void {

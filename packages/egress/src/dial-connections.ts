@@ -1,4 +1,4 @@
-import type { ConnectionUse, DialConnection } from './dial-connection.ts';
+import type { DialConnection } from './dial-connection.ts';
 import { untilAborted } from './timeouts.ts';
 
 /** As many as a scope may have requests at once; beyond that nobody needs those that nothing is on. */
@@ -13,15 +13,9 @@ export interface ConnectionPlace {
   readonly protocol: 'h1' | 'h2' | undefined;
 }
 
-export interface ConnectionWish {
-  readonly place: ConnectionPlace;
-  readonly choice: ConnectionChoice;
-  readonly use: ConnectionUse;
-}
-
 /**
  * The connections of one scope, by where they lead and under which allowances they were vetted. There are as many as there
- * are requests at once over HTTP/1.1, or with a body, and one for a hundred others over HTTP/2; how many requests there are is for the caller to bound.
+ * are requests at once over HTTP/1.1, and one for a hundred over HTTP/2; how many requests there are is for the caller to bound.
  * Beyond 64 none is kept for later: a node that goes through the sub-domains of a host would use up the sockets of this one.
  */
 export class DialConnections {
@@ -36,22 +30,23 @@ export class DialConnections {
    * can share it.
    */
   async acquire(
-    { place: { key, protocol }, choice, use }: ConnectionWish,
+    { key, protocol }: ConnectionPlace,
+    choice: ConnectionChoice,
     open: () => Promise<DialConnection>,
     signal: AbortSignal,
   ): Promise<DialConnection> {
     const place = this.#placeOf(key, protocol);
     while (choice === 'any') {
-      const found = place.find(use);
+      const found = place.find();
       if (found !== undefined) {
-        found.claim(use);
+        found.claim();
         return found;
       }
-      if (place.opening === undefined || place.protocol === 'h1' || use === 'alone') break;
+      if (place.opening === undefined || place.protocol === 'h1') break;
       await untilAborted(place.opening, signal);
     }
     this.#makeRoom();
-    return place.open(open, use);
+    return place.open(open);
   }
 
   #makeRoom(): void {
@@ -91,18 +86,18 @@ class PlaceConnections {
     this.#ofAll = ofAll;
   }
 
-  find(use: ConnectionUse): DialConnection | undefined {
+  find(): DialConnection | undefined {
     for (const connection of this.#open) {
       if (!connection.isAlive) this.#open.delete(connection);
-      else if (connection.hasRoom(use)) return connection;
+      else if (connection.hasRoom) return connection;
     }
     return undefined;
   }
 
-  open(open: () => Promise<DialConnection>, use: ConnectionUse): Promise<DialConnection> {
+  open(open: () => Promise<DialConnection>): Promise<DialConnection> {
     const connection = open().then((opened) => {
       // Before anybody else can see it: whoever opened it has it first.
-      opened.claim(use);
+      opened.claim();
       this.#open.add(opened);
       this.#ofAll.add(opened);
       this.protocol = opened.link.protocol;

@@ -41,7 +41,6 @@ export function exchange(
 ): Promise<Exchange> {
   const { target, method, fence } = request;
   const { codings, settle } = decoders.ask();
-  const { socket, protocol } = connection.link;
   const origin = `${target.scheme}://${target.authority}`;
   return new Promise((resolve) => {
     let controller: Dispatcher.DispatchController | undefined;
@@ -80,8 +79,6 @@ export function exchange(
       const isUnsent = stage === 'unsent' && thrown instanceof ConnectionGone;
       const error = toDialFailure(failure ?? thrown, origin, stage === 'answered' ? 'answered' : 'waiting');
       finish();
-      // Before the client takes its stream apart; see ConnectionUse.
-      if (protocol === 'h1' || request.body !== undefined) connection.kill();
       if (stage === 'answered') body.fail(error);
       else resolve({ kind: 'failed', stage: isUnsent ? 'unsent' : 'sent', error });
     };
@@ -90,6 +87,7 @@ export function exchange(
       controller?.abort(failure as Error);
       // A request that waits in the client for its turn has no controller yet; it is stopped when it gets one.
       fail(failure);
+      if (connection.link.protocol === 'h1') connection.kill();
     };
     const onAbort = (): void => giveUp(watch.signal.reason);
 
@@ -139,6 +137,7 @@ export function exchange(
       onResponseError: (_controller, error) => fail(error),
     };
 
+    const { socket, protocol } = connection.link;
     const onChatter = (): void => giveUp(dialFailure('PROTOCOL_ERROR', `${origin}: it sends what is no answer.`));
     const stopChatter = protocol === 'h1' ? watchChatter(socket, () => bodyBytes, onChatter) : () => {};
     watch.signal.addEventListener('abort', onAbort, { once: true });

@@ -122,9 +122,8 @@ export class ConnectionScope implements DialScope {
   #acquire(request: DialRequest, watch: Watch, choice: ConnectionChoice): Promise<DialConnection> {
     watch.enter('connect');
     request.fence();
-    const open = (): Promise<DialConnection> => this.#open(request, watch, ['h2', 'http/1.1']);
-    const use = request.body === undefined ? 'shared' : 'alone';
-    return this.#connections.acquire({ place: placeOf(request), choice, use }, open, watch.signal);
+    const open = (): Promise<DialConnection> => this.#open(request, watch, protocolsOf(request));
+    return this.#connections.acquire(placeOf(request), choice, open, watch.signal);
   }
 
   async #open(
@@ -158,11 +157,23 @@ export class ConnectionScope implements DialScope {
 const originOf = ({ target }: Pick<DialRequest, 'target'>): string => `${target.scheme}://${target.authority}`;
 
 /** With the allowances: a connection that was vetted under one is not for a request without it. */
-const placeOf = ({ target, allowances }: DialRequest): ConnectionPlace => ({
-  key: JSON.stringify([target.scheme, target.host, target.port, allowances.map(({ id }) => id).sort()]),
-  // HTTP/2 without TLS has no way to be agreed on.
-  protocol: target.scheme === 'http' ? 'h1' : undefined,
-});
+const placeOf = (request: DialRequest): ConnectionPlace => {
+  const { target, allowances } = request;
+  const protocols = protocolsOf(request);
+  return {
+    key: JSON.stringify([target.scheme, target.host, target.port, allowances.map(({ id }) => id).sort(), protocols]),
+    protocol: protocols.includes('h2') ? undefined : 'h1',
+  };
+};
+
+/**
+ * Bodies go by HTTP/1.1. Where one over HTTP/2 is given up while it waits for room, Node.js 26 may forget to reset its stream, and
+ * writes empty frames of it when there is room again: for ever, in one step, until the memory of the host is used up.
+ *
+ * HTTP/2 without TLS has no way to be agreed on.
+ */
+const protocolsOf = ({ target, body }: DialRequest): readonly ('h2' | 'http/1.1')[] =>
+  target.scheme === 'https' && body === undefined ? ['h2', 'http/1.1'] : ['http/1.1'];
 
 function toTry(tried: Answered | Failed): Try {
   if (tried.kind === 'failed') return { kind: 'failed', reason: reasonOf(tried.error) };

@@ -15,7 +15,6 @@ export const frameTypes = {
   window: 8,
   continuation: 9,
 } as const;
-export const endStream = 0x1;
 export const endHeaders = 0x4;
 /** A header block in which `:status` is 200, by the static table of HPACK. */
 export const status200 = Buffer.of(0x88);
