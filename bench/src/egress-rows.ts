@@ -85,7 +85,7 @@ export function growthRow({ down, events }: { down: Samples; events: Samples }, 
     value: ofDown === null || ofEvents === null ? null : Math.max(ofDown, ofEvents),
     unit: 'MB',
     n: down.n + events.n,
-    boundary: `the most that this process holds while a cell gets 100 MB, or ${count} events of 100 bytes, less what it held before; the worse p50 of the two; goal ≤ 32`,
+    boundary: `the most that the process of glovebox node run holds while its cell gets 100 MB, or ${count} events of 100 bytes, less the same while it gets 1 kB; no hook on the answers; the worse p50 of the two; goal ≤ 32`,
     note: notes.join('; '),
   };
 }

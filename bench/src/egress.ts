@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Egress } from '@glovebox/egress';
 import type { Engine } from '@glovebox/engine';
@@ -13,10 +13,10 @@ import { openContainerEngine, openDocker } from './drivers.ts';
 import { addedRows, growthRow, loadRow, policyRow, rateRows } from './egress-rows.ts';
 import { manifestRules, policyOfManyRules } from './egress-rules.ts';
 import { directly, type Fetcher, inCell } from './fetcher.ts';
+import { hostPeak } from './host-peak.ts';
 import { type BenchOrigin, openOrigin } from './origin.ts';
 import { policyChecks } from './policy-check.ts';
 import { type Report, type Row, report } from './report.ts';
-import { residentGrowth } from './resident.ts';
 import { Samples } from './samples.ts';
 import { type Closing, tryOpen, type Variant } from './variant.ts';
 
@@ -35,19 +35,20 @@ export async function measure(quick: boolean, say: (line: string) => void): Prom
   const closing: Closing = (close) => closings.push(close);
   try {
     const origin = await openOrigin(dir, closing);
-    const hosts = { [origin.host]: '127.0.0.1' };
+    const egress = { extraCa: [origin.caFile], hosts: { [origin.host]: '127.0.0.1' } };
+    // For the command line, which works in the same directory.
+    writeFileSync(join(dir, 'glovebox.yaml'), JSON.stringify({ egress }), { mode: 0o600 });
     const { engine, close } = await openLocalEngine({
       ...defaultConfig(dir),
       registry: undefined,
       extraCa: undefined,
-      egress: { extraCa: [origin.caFile], hosts },
+      egress,
     });
     closing(close);
     say('making the images …');
     await engine.images.build({});
     const subject = await openSubject(engine, origin, dir, closing);
     const rows = [
-      // Before what fills the heap of this process.
       ...(await growth(subject, quick, say)),
       ...(await added(subject, quick, say)),
       ...(await rates(subject, quick, say)),
@@ -61,6 +62,8 @@ export async function measure(quick: boolean, say: (line: string) => void): Prom
 }
 
 interface Subject {
+  dir: string;
+  packageDir: string;
   origin: BenchOrigin;
   direct: Fetcher;
   oci: Fetcher;
@@ -72,6 +75,11 @@ async function openSubject(engine: Engine, origin: BenchOrigin, dir: string, clo
   const bundlePath = join(dir, 'fetcher.mjs');
   writeFileSync(bundlePath, (await build(engine, here('../nodes/fetcher'))).bundle);
   const files = await packageFor(origin.port);
+  const packageDir = join(dir, 'fetcher');
+  for (const [path, bytes] of files) {
+    mkdirSync(dirname(join(packageDir, path)), { recursive: true });
+    writeFileSync(join(packageDir, path), bytes);
+  }
   const screened = { ...engine, egress: screening(engine.egress) };
   const container = await openContainerEngine(closing);
   const docker = await tryOpen(async () => {
@@ -81,7 +89,7 @@ async function openSubject(engine: Engine, origin: BenchOrigin, dir: string, clo
     await fetcher({ url: origin.url('small'), warmup: 1, requests: 1, parallel: 1, notBeforeMs: 0 });
     return fetcher;
   });
-  return { origin, direct: directly(bundlePath, origin), oci: inCell(screened, files), docker };
+  return { dir, packageDir, origin, direct: directly(bundlePath, origin), oci: inCell(screened, files), docker };
 }
 
 /** The package of the node, with as many rules as a manifest can have and the port of the origin in the last one. */
@@ -102,17 +110,25 @@ async function* passThrough(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uin
   for await (const chunk of body) yield chunk;
 }
 
-async function growth({ oci, origin }: Subject, quick: boolean, say: (line: string) => void): Promise<Row[]> {
+/** By the command line, whose process is the host's as it is: started with its flags, and with nothing in it but the run. */
+async function growth(
+  { origin, packageDir, dir }: Subject,
+  quick: boolean,
+  say: (line: string) => void,
+): Promise<Row[]> {
   const events = quick ? 40_000 : 200_000;
-  const answers = { down: `bytes/${100_000_000}`, events: `events/${events}` };
-  const fetchOnce = (answer: string): ReturnType<Fetcher> =>
-    oci({ url: origin.url(answer), warmup: 0, requests: 1, parallel: 1, notBeforeMs: 0 });
   const samples = { down: new Samples('lowest'), events: new Samples('lowest') };
+  const peak = (answer: string): Promise<number> => {
+    const input = { url: origin.url(answer), warmup: 0, requests: 1, parallel: 1, notBeforeMs: 0 };
+    return hostPeak(['node', 'run', packageDir, '--trial', '--input', JSON.stringify(input)], dir);
+  };
   say('measuring memory …');
-  for (const answer of ['bytes/5000000', 'events/2000', 'bytes/5000000']) await fetchOnce(answer);
-  for (const name of ['down', 'events'] as const)
-    for (let i = 0; i < (quick ? 1 : 3); i++)
-      await samples[name].take(() => residentGrowth(() => fetchOnce(answers[name])));
+  await peak('small');
+  for (let i = 0; i < (quick ? 1 : 3); i++) {
+    const base = await peak('small');
+    await samples.down.take(async () => (await peak(`bytes/${100_000_000}`)) - base);
+    await samples.events.take(async () => (await peak(`events/${events}`)) - base);
+  }
   return [growthRow(samples, events)];
 }
 
