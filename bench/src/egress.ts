@@ -154,8 +154,8 @@ async function added(
 /** As many as a cell may begin in a second are fewer than a host can serve, so several cells ask together. */
 const askingCells = 3;
 const parallel = 16;
-/** Within which cells that boot side by side are up. */
-const bootMs = 4_000;
+/** Within which cells that boot side by side are up and warm. */
+const bootMs = 6_000;
 
 async function rates({ direct, oci, origin }: Subject, quick: boolean, say: (line: string) => void): Promise<Row[]> {
   const samples = { direct: new Samples('highest'), oci: new Samples('highest') };
@@ -166,6 +166,9 @@ async function rates({ direct, oci, origin }: Subject, quick: boolean, say: (lin
     const all = await Promise.all(Array.from({ length: processes }, () => fetcher(fetches)));
     const startedAtMs = Math.min(...all.map((one) => one.startedAtMs));
     const endedAtMs = Math.max(...all.map((one) => one.endedAtMs));
+    const lastMs = Math.max(...all.map((one) => one.startedAtMs));
+    // They would not have asked at once.
+    if (lastMs - startedAtMs > 200) throw new Error(`one began ${lastMs - startedAtMs} ms after another`);
     return (processes * requests * 1000) / (endedAtMs - startedAtMs);
   };
   for (let i = 0; i < (quick ? 1 : 3); i++) {
