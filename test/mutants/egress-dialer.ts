@@ -44,8 +44,8 @@ export const egressDialerMutants: readonly Mutant[] = [
   },
   {
     file: 'packages/egress/src/dial-scope.ts',
-    find: 'allowances.map(({ id }) => id).sort()]',
-    replace: ']',
+    find: 'allowances.map(({ id }) => id).sort(), ',
+    replace: '',
     test: connecting('a name is judged with the allowances of its request'),
     why: 'a connection that an allowance let through would carry requests without it',
   },
