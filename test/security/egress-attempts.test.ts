@@ -167,7 +167,10 @@ describe('an upload that a node leaves open', () => {
   });
 
   it('ends at the deadline of the attempt', async () => {
-    const source = { manifest: asking({}, { timeout: '6s' }), body: `${drip} await upload; return 'never';` };
+    const source = {
+      manifest: asking({}, { timeout: '6s' }),
+      body: `${drip} await upload; await ctx.clock.sleep(60_000); return 'never';`,
+    };
     const result = await run(source);
     const atEnd = got.bytes;
     expect(result).toMatchObject({ state: 'TIMED_OUT' });

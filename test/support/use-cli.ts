@@ -1,5 +1,16 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -30,12 +41,23 @@ export interface CliHome {
   remove(): void;
 }
 
-/** As hard links, or where the temporary directory is another file system, as copies. */
+/**
+ * As hard links, or where the temporary directory is another file system, as copies. What another process is just making
+ * there is left out: it would stay half-made in the copy.
+ */
 export function copyImages(from: string, to: string): void {
-  const linked = spawnSync('cp', ['-al', from, to]);
-  if (linked.status === 0) return;
-  rmSync(to, { recursive: true, force: true });
-  execFileSync('cp', ['-a', from, to]);
+  const { mode, atime, mtime } = statSync(from);
+  const parts = readdirSync(from)
+    .filter((name) => name !== 'staging')
+    .map((name) => join(from, name));
+  mkdirSync(to);
+  if (spawnSync('cp', ['-al', ...parts, to]).status !== 0) {
+    rmSync(to, { recursive: true, force: true });
+    mkdirSync(to);
+    execFileSync('cp', ['-a', ...parts, to]);
+  }
+  chmodSync(to, mode);
+  utimesSync(to, atime, mtime);
 }
 
 /** @param images `linked`: the images that all tests share are in it. */
