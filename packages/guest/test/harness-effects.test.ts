@@ -154,8 +154,14 @@ describe('progress', () => {
   });
 
   it('is merged when it comes too fast', async () => {
-    const got = await run(node(`for (let i = 0; i <= 20_000; i++) ctx.progress(i / 20_000); return 0`));
-    expect(got.progress.length).toBeLessThanOrEqual(3);
+    const body = `
+      const start = performance.now();
+      for (let i = 0; i <= 20_000; i++) ctx.progress(i / 20_000);
+      return performance.now() - start`;
+    const got = await run(node(body));
+    const tookMs = (got.outcome as { output: number }).output;
+    // The first, the last, and one each 100 ms between: a busy host gives room for more of those.
+    expect(got.progress.length).toBeLessThanOrEqual(3 + Math.floor(tookMs / 100));
     expect(got.progress.at(-1)).toEqual({ fraction: 1 });
   });
 
