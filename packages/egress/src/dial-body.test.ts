@@ -46,7 +46,7 @@ async function growth(work: () => Promise<void>): Promise<number> {
   let most = before;
   const timer = setInterval(() => {
     most = Math.max(most, held());
-  }, 100);
+  }, 400);
   await work().finally(() => clearInterval(timer));
   return most - before;
 }
