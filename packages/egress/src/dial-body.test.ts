@@ -110,6 +110,7 @@ describe.each(['h1', 'h2'] as const)('a large body over %s', (protocol) => {
     const grown = await growth(async () => {
       const answering = asking.request(ask(`${url}/up`, { method: 'POST', body: source() }));
       expect(await atRest(async () => pulled)).toBeLessThan(24 * mebibyte);
+      await read((await asking.request(ask(`${url}/read`))).body);
       expect((await read((await answering).body)).toString()).toBe(String(100 * mebibyte));
     });
     expect(grown).toBeLessThan(32 * mebibyte);

@@ -4,13 +4,15 @@ import type { AddressInfo } from 'node:net';
 
 /**
  * An origin in a process of its own, so that its memory is not counted as the dialer's. Arguments: `h1` or `h2`, and an
- * identity as JSON. `GET /down` sends 100 MiB, `POST /up` reads nothing for a while and then everything, `GET /written` tells
- * how much was written so far.
+ * identity as JSON. `GET /down` sends 100 MiB, `POST /up` reads nothing until `GET /read` and then everything, `GET /written`
+ * tells how much was written so far.
  */
 const [protocol, identity = '{}'] = process.argv.slice(2);
 const total = 100 * 1024 * 1024;
 const chunk = Buffer.alloc(64 * 1024, 'x');
 let written = 0;
+let mayRead = false;
+let readUpload = (): void => {};
 
 const handle: import('../origins.ts').Handler = (request, response) => {
   if (request.url === '/down') {
@@ -24,12 +26,17 @@ const handle: import('../origins.ts').Handler = (request, response) => {
     write();
   } else if (request.url === '/up') {
     let received = 0;
-    setTimeout(() => {
+    readUpload = () => {
       request.on('data', (part: Buffer) => {
         received += part.byteLength;
       });
       request.on('end', () => response.end(String(received)));
-    }, 1_200);
+    };
+    if (mayRead) readUpload();
+  } else if (request.url === '/read') {
+    mayRead = true;
+    readUpload();
+    response.end();
   } else response.end(String(written));
 };
 
