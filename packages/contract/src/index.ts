@@ -11,6 +11,7 @@ export { type ErrorCode, type ErrorEntry, errorCatalogue, errorCodes } from './e
 export { exitMeanings, kindMeanings } from './error-meanings.ts';
 export { type ErrorData, GloveboxError, type GloveboxErrorOptions, type Place, toErrorData } from './errors.ts';
 export { type Finding, fromFindings, toReportFinding } from './finding.ts';
+export { GatheredBytes, gatherBody } from './gathered-bytes.ts';
 export * from './ids.ts';
 export { type Json, type JsonLimits, type JsonTextFault, jsonTextDepth, jsonTextFault, parseJson } from './json.ts';
 export * from './key-list.ts';

@@ -1,7 +1,6 @@
-import { egressRequestHeaders } from '@glovebox/contract';
+import { egressRequestHeaders, GatheredBytes } from '@glovebox/contract';
 import { BodyDigester, canonicalUrl, cassetteLimits, keptBody } from '@glovebox/sdk/cassette';
 import type { CellRequest, Egress } from '../api.ts';
-import { GatheredBytes } from './gathered-bytes.ts';
 import { isOurs, keptAnswerHeaders, keptRequestHeaders } from './kept-headers.ts';
 import { isShort, keptRequestBody, type Recording, type Slot } from './recording.ts';
 

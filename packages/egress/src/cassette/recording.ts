@@ -1,6 +1,5 @@
-import { cassetteFileLimits, GloveboxError } from '@glovebox/contract';
+import { cassetteFileLimits, type GatheredBytes, GloveboxError } from '@glovebox/contract';
 import { type CassetteEntry, cassetteLimits, keptBody } from '@glovebox/sdk/cassette';
-import type { GatheredBytes } from './gathered-bytes.ts';
 
 /** Bytes of a request's body; of a longer one its digest alone is kept, which is all that is compared. */
 const maxRequestBody = 16 * 1024;

@@ -10,6 +10,7 @@ import {
   fileNamePattern,
   GloveboxError,
   type GuestError,
+  gatherBody,
   guestErrorSchema,
   type Job,
   jsonTextFault,
@@ -19,7 +20,6 @@ import {
   progressSchema,
 } from '@glovebox/contract';
 import type { EgressSession } from '@glovebox/egress';
-import { gatherBody } from '../gathered-bytes.ts';
 import type { BlobStore } from '../ports.ts';
 import type { LogIntake } from './log-intake.ts';
 

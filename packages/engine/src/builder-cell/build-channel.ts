@@ -3,12 +3,12 @@ import {
   type BuildInput,
   controlAuthority,
   GloveboxError,
+  gatherBody,
   parseJson,
   type UnpackReport,
   unpackReportSchema,
 } from '@glovebox/contract';
 import { buildControlPaths, buildLimits } from '@glovebox/contract/build-limits';
-import { gatherBody } from '../gathered-bytes.ts';
 import type { LockedPackage } from '../ports.ts';
 
 export interface BuildInputs {

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
+import { GatheredBytes } from '@glovebox/contract';
 import { z } from 'zod';
-import { GatheredBytes } from '../gathered-bytes.ts';
 import { decodePacket, encodeRequest, type PacketValue } from './esbuild-protocol.ts';
 
 /** esbuild and its callers must be of the very same version: the protocol has no other guarantee. */

@@ -1,10 +1,9 @@
 import { type Cell, planTypesCell } from '@glovebox/cell';
-import { errorCatalogue, type Finding } from '@glovebox/contract';
+import { errorCatalogue, type Finding, gatherBody } from '@glovebox/contract';
 import { checkInputs, inputsOf, type PackageWithArchives } from '../builder-cell/build-inputs.ts';
 import { type BuilderCellOptions, type BuilderResult, useBuilderCell } from '../builder-cell/builder-cell.ts';
 import { explainEnd, firstLines, howItEnded } from '../builder-cell/explain-end.ts';
 import { unpackFindings } from '../builder-cell/unpack-findings.ts';
-import { gatherBody } from '../gathered-bytes.ts';
 import { type CheckOutcome, judged } from './outcome.ts';
 import { suppressedTypes } from './suppressed-types.ts';
 import { typeFindings } from './type-findings.ts';

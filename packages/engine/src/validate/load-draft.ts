@@ -1,6 +1,5 @@
 import { decodeSnapshot } from '@glovebox/artifact';
-import { artifactLimits, type Draft, GloveboxError, packageRevision } from '@glovebox/contract';
-import { gatherBody } from '../gathered-bytes.ts';
+import { artifactLimits, type Draft, GloveboxError, gatherBody, packageRevision } from '@glovebox/contract';
 import type { BlobStore, DraftRecord } from '../ports.ts';
 
 /**

@@ -2,6 +2,7 @@ import type { ServerStream } from '@glovebox/channel';
 import {
   controlAuthority,
   GloveboxError,
+  gatherBody,
   parseJson,
   type TestJob,
   type TestResult,
@@ -9,7 +10,6 @@ import {
 } from '@glovebox/contract';
 import { testControlPaths, testLimits } from '@glovebox/contract/build-limits';
 import { corrupted } from '../builder-cell/build-channel.ts';
-import { gatherBody } from '../gathered-bytes.ts';
 
 /**
  * The host's side of what a tests cell asks for once it has unpacked: it gives the job and takes one result.

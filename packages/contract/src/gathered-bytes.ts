@@ -1,6 +1,6 @@
 /**
  * Bytes put together from parts of any size, in at most twice the memory that they take. A list of the parts would not do:
- * a cell that sends one byte at a time would make the host hold a hundred times as much as it sent.
+ * a cell or an origin that sends one byte at a time would make the host hold a hundred times as much as it sent.
  */
 export class GatheredBytes {
   #bytes: Buffer = Buffer.alloc(0);
@@ -13,7 +13,7 @@ export class GatheredBytes {
   add(part: Uint8Array): void {
     const length = this.#length + part.byteLength;
     if (length > this.#bytes.length) {
-      const grown = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#bytes.length, 4096));
+      const grown = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#bytes.length, 512));
       grown.set(this.#bytes.subarray(0, this.#length));
       this.#bytes = grown;
     }
@@ -30,14 +30,18 @@ export class GatheredBytes {
   take(length: number): Buffer {
     if (length === this.#length) {
       const all = this.bytes();
-      this.#bytes = Buffer.alloc(0);
-      this.#length = 0;
+      this.clear();
       return all;
     }
     const taken = Buffer.from(this.#bytes.subarray(0, length));
     this.#bytes.copyWithin(0, length, this.#length);
     this.#length -= length;
     return taken;
+  }
+
+  clear(): void {
+    this.#bytes = Buffer.alloc(0);
+    this.#length = 0;
   }
 }
 
