@@ -1,5 +1,5 @@
-import { open } from 'node:fs/promises';
 import { type EgressPolicy, GloveboxError, type Place } from '@glovebox/contract';
+import { readTextFile } from './text-file.ts';
 import { parseYaml, type YamlText } from './yaml-text.ts';
 
 /** As much as the API takes. */
@@ -51,35 +51,5 @@ async function readPolicyText(path: string, file: string): Promise<string> {
       place: { file },
       cause,
     });
-  const bytes = await readAll(path).catch((error: unknown) => {
-    throw refuse(`cannot be read: ${(error as Error).message}`, error);
-  });
-  if (bytes === undefined) throw refuse(`is over ${maxPolicyBytes} bytes`);
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch (error) {
-    throw refuse('is not UTF-8', error);
-  }
-}
-
-/** @returns undefined for more than a policy may have. */
-async function readAll(path: string): Promise<Buffer | undefined> {
-  if (path === '-') return readBounded(process.stdin);
-  const file = await open(path, 'r');
-  try {
-    return await readBounded(file.createReadStream({ autoClose: false }));
-  } finally {
-    await file.close();
-  }
-}
-
-async function readBounded(source: AsyncIterable<Uint8Array>): Promise<Buffer | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of source) {
-    bytes += chunk.byteLength;
-    if (bytes > maxPolicyBytes) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+  return readTextFile(path, maxPolicyBytes, refuse);
 }

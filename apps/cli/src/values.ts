@@ -1,7 +1,7 @@
-import { open } from 'node:fs/promises';
 import { GloveboxError, type Json, type Place, parseJson } from '@glovebox/contract';
 import { valueLimits } from '@glovebox/engine';
 import { usage } from './args.ts';
+import { readTextFile } from './text-file.ts';
 
 /**
  * A value given on the command line: JSON text, or `@file`, or `@-` for stdin. Left out, it is `{}`.
@@ -59,35 +59,5 @@ async function readFileText(name: string, path: string): Promise<string> {
       place: { file: path },
       cause,
     });
-  const bytes = await readAll(path).catch((error: unknown) => {
-    throw refuse(`cannot be read: ${(error as Error).message}`, error);
-  });
-  if (bytes === undefined) throw refuse(`is over ${valueLimits.maxBytes} bytes`);
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch (error) {
-    throw refuse('is not UTF-8', error);
-  }
-}
-
-/** @returns undefined for more than a value may have. */
-async function readAll(path: string): Promise<Buffer | undefined> {
-  if (path === '-') return readBounded(process.stdin);
-  const file = await open(path, 'r');
-  try {
-    return await readBounded(file.createReadStream({ autoClose: false }));
-  } finally {
-    await file.close();
-  }
-}
-
-async function readBounded(source: AsyncIterable<Uint8Array>): Promise<Buffer | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of source) {
-    bytes += chunk.byteLength;
-    if (bytes > valueLimits.maxBytes) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+  return readTextFile(path, valueLimits.maxBytes, refuse);
 }
