@@ -93,7 +93,6 @@ export const egressReasons = [
   'TOO_MANY_REQUESTS',
   'TOO_MANY_REDIRECTS',
   'RESPONSE_TOO_LARGE',
-  'REQUEST_TOO_LARGE',
   'NOT_RECORDED',
   // The other side
   'NAME_NOT_FOUND',

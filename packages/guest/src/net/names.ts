@@ -30,7 +30,7 @@ export function isEgressCode(value: unknown): value is EgressCode {
 
 /** Which code goes with a reason, where an answer of the host could not say it. */
 const codes: { readonly [code in Exclude<EgressCode, 'CELL_HTTP_ONLY'>]: readonly EgressReason[] } = {
-  EGRESS_BUDGET: ['TOO_MANY_REQUESTS', 'TOO_MANY_REDIRECTS', 'RESPONSE_TOO_LARGE', 'REQUEST_TOO_LARGE'],
+  EGRESS_BUDGET: ['TOO_MANY_REQUESTS', 'TOO_MANY_REDIRECTS', 'RESPONSE_TOO_LARGE'],
   EGRESS_TIMED_OUT: ['CONNECT_TIMED_OUT', 'HEADERS_TIMED_OUT', 'IDLE_TIMED_OUT', 'TOTAL_TIMED_OUT'],
   EGRESS_DENIED: [
     'URL_REFUSED',
