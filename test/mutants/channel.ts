@@ -120,7 +120,7 @@ export const channelMutants: readonly Mutant[] = [
     file: 'packages/engine/src/attempt/control-plane.ts',
     find: '    if (target.origin !== controlOrigin) {',
     replace: '    if (!target.origin.endsWith(controlOrigin.slice(7))) {',
-    test: control('refuses and counts every request that is not for the control plane'),
+    test: control('hands every request that is not for the control plane to the egress of the attempt'),
     why: 'a request to another host whose name ends alike would be taken for one of ours',
   },
   {

@@ -15,8 +15,8 @@ const ending = (name: string): Mutant['test'] => ({
 export const egressSessionMutants: readonly Mutant[] = [
   {
     file: source('fence'),
-    find: 'return !this.#ended && this.#bootMs() < this.#deadlineAtBootMs;',
-    replace: 'return !this.#ended;',
+    find: 'Math.max(0, this.#deadlineAtBootMs - this.#bootMs());',
+    replace: 'this.#deadlineAtBootMs;',
     test: stopped(
       'sends no request that came while the host was stopped, on a connection that is kept, when it wakes after the deadline',
     ),
@@ -24,8 +24,8 @@ export const egressSessionMutants: readonly Mutant[] = [
   },
   {
     file: source('fence'),
-    find: 'this.#bootMs() < this.#deadlineAtBootMs;',
-    replace: '!(this.#bootMs() >= this.#deadlineAtBootMs);',
+    find: 'this.#deadlineAtBootMs - this.#bootMs());',
+    replace: 'this.#deadlineAtBootMs - (this.#bootMs() || 0));',
     test: fence('at the deadline not even where the clock tells nothing'),
     why: 'a clock that cannot be read would lift every deadline',
   },

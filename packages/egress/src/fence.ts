@@ -29,12 +29,14 @@ export class AttemptFence {
     return leftMs;
   }
 
-  /** A clock that tells no number closes it too. Each reading costs as much as the clock does. */
   get isOpen(): boolean {
-    return !this.#ended && this.#bootMs() < this.#deadlineAtBootMs;
+    return this.remainingMs > 0;
   }
 
-  /** Until the deadline, in milliseconds; 0 where nothing is left. */
+  /**
+   * Until the deadline, in milliseconds. Nothing is left at 0, and where it is no number because the clock tells none. Each
+   * reading costs as much as the clock does.
+   */
   get remainingMs(): number {
     return this.#ended ? 0 : Math.max(0, this.#deadlineAtBootMs - this.#bootMs());
   }
