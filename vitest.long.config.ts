@@ -6,7 +6,7 @@ const beside = [
   'packages/**/*.long.test.ts',
   'test/compat/**/*.long.test.ts',
   'test/crash/kill.long.test.ts',
-  'test/e2e/{cassettes,cli-bad-input,cli-dev,cli-nodes,cli-policy,cli-releases,cli-terminal,reproducible}.long.test.ts',
+  'test/e2e/{cassettes,cli-bad-input,cli-dev,cli-nodes,cli-policy,cli-releases,cli-terminal,reproducible,workloads}.long.test.ts',
   'test/matrix/**/*.long.test.ts',
   'test/mutants/**/*.long.test.ts',
   'test/security/hostile-cell.long.test.ts',

@@ -1,38 +1,20 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { createDialer, createEgress, fixedResolver, systemResolver } from '@glovebox/egress';
-import { runTrial, type TrialResult } from '@glovebox/engine';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { makeCa } from '../../packages/egress/test/ca.ts';
-import { closeOrigins, type Origin, openHttp1, openRaw } from '../../packages/egress/test/origins.ts';
+import type { TrialResult } from '@glovebox/engine';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Origin, openRaw } from '../../packages/egress/test/origins.ts';
 import { acceptOf } from '../../packages/guest/test/websocket.ts';
-import { writeNode } from '../support/node-package.ts';
-import { useEngine } from '../support/use-engine.ts';
+import { useHttpCells } from '../support/use-http-cells.ts';
 
 /** Nodes in real cells that speak HTTP as libraries do, with origins over TLS whose CA only the dialer knows. */
-const cells = useEngine();
-const ca = makeCa();
-const dialer = createDialer({
-  resolver: fixedResolver({ 'origin.test': ['127.0.0.1'] }, systemResolver()),
-  extraCa: [ca.cert],
-  proxy: undefined,
-});
-const dir = mkdtempSync(join(tmpdir(), 'glovebox-cell-http-'));
-afterAll(() => {
-  dialer.destroy();
-  rmSync(dir, { recursive: true });
-});
+const { identity, openOrigin, allow, run: runSource } = useHttpCells();
 
 let origin: Origin;
 let aborted = 0;
 beforeEach(async () => {
   aborted = 0;
-  origin = await openHttp1(serve, ca.issue(['DNS:origin.test']));
+  origin = await openOrigin(serve);
 });
-afterEach(closeOrigins);
 
 function serve(request: IncomingMessage, response: ServerResponse): void {
   response.on('close', () => {
@@ -55,18 +37,9 @@ function serve(request: IncomingMessage, response: ServerResponse): void {
   }
 }
 
-/** The admin's side: the name of the origins may lead to loopback. */
-async function allow(ports: number[]): Promise<void> {
-  const { egressPolicies } = cells().engine;
-  const { policy, revision } = await egressPolicies.get('default');
-  const allowances = [{ id: 'origin', host: 'origin.test', cidrs: ['127.0.0.0/8'], ports, reason: 'a test' }];
-  await egressPolicies.set('default', { ...policy, allowances }, revision, 'local:uid=0', Date.now());
-}
-
-let packages = 0;
 async function run(body: string, more: { top?: string; socketPort?: number } = {}): Promise<TrialResult> {
   const { top = '', socketPort = origin.port } = more;
-  await allow([origin.port, socketPort]);
+  await allow(origin.port, socketPort);
   const rule = { host: 'origin.test', paths: ['/**'], reason: 'a test' };
   const rules = [
     { ...rule, port: origin.port, methods: ['GET', 'HEAD', 'POST', 'PUT'] },
@@ -76,17 +49,8 @@ async function run(body: string, more: { top?: string; socketPort?: number } = {
     capabilities: { http: { rules, maxRequests: 500, maxResponseBytes: '64MiB' } },
     resources: { timeout: '60s' },
   };
-  const packageDir = await writeNode(join(dir, `${packages++}`), { manifest, top, body });
-  return runTrial(
-    { ...cells().engine, egress: createEgress(dialer) },
-    {
-      project: 'default',
-      actor: 'local:uid=0',
-      packageDir,
-      inputText: JSON.stringify({ url: `https://origin.test:${origin.port}`, port: origin.port, socketPort }),
-      configText: '{}',
-    },
-  );
+  const input = { url: `https://origin.test:${origin.port}`, port: origin.port, socketPort };
+  return runSource({ manifest, top, body }, { input });
 }
 
 describe('a node in a cell', () => {
@@ -124,15 +88,12 @@ describe('a node in a cell', () => {
   });
 
   it('asks by node:https and by an agent of its own, and speaks WebSocket', async () => {
-    const server = await openRaw(
-      (socket, head) => {
-        const key = /sec-websocket-key: (.*)/i.exec(head)?.[1]?.trim() ?? '';
-        const lines = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade'];
-        socket.write(`${lines.join('\r\n')}\r\nSec-WebSocket-Accept: ${acceptOf(key)}\r\n\r\n`);
-        socket.write(Buffer.from([0x81, 2, 0x68, 0x69]));
-      },
-      ca.issue(['DNS:origin.test']),
-    );
+    const server = await openRaw((socket, head) => {
+      const key = /sec-websocket-key: (.*)/i.exec(head)?.[1]?.trim() ?? '';
+      const lines = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade'];
+      socket.write(`${lines.join('\r\n')}\r\nSec-WebSocket-Accept: ${acceptOf(key)}\r\n\r\n`);
+      socket.write(Buffer.from([0x81, 2, 0x68, 0x69]));
+    }, identity);
     const result = await run(
       `
       const { port, socketPort } = ctx.input; const agent = new https.Agent({ keepAlive: true });

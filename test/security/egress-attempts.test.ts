@@ -1,31 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { canonicalJson, sha256Of } from '@glovebox/artifact';
-import { type EgressRecord, GloveboxError, type ReceiptPredicate, receiptStatementSchema } from '@glovebox/contract';
-import { createDialer, createEgress, fixedResolver, systemResolver } from '@glovebox/egress';
-import { type Engine, runTrial, type TrialResult } from '@glovebox/engine';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { makeCa } from '../../packages/egress/test/ca.ts';
-import { closeOrigins, type Origin, openHttp1 } from '../../packages/egress/test/origins.ts';
-import { type NodeSource, writeNode } from '../support/node-package.ts';
-import { useEngine } from '../support/use-engine.ts';
+import { GloveboxError, type ReceiptPredicate, receiptStatementSchema } from '@glovebox/contract';
+import type { Engine, TrialResult } from '@glovebox/engine';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Origin } from '../../packages/egress/test/origins.ts';
+import type { NodeSource } from '../support/node-package.ts';
+import { useHttpCells } from '../support/use-http-cells.ts';
 
-const cells = useEngine();
-const ca = makeCa();
-const identity = ca.issue(['DNS:origin.test']);
-const dialer = createDialer({
-  resolver: fixedResolver({ 'origin.test': ['127.0.0.1'], 'private.test': ['127.0.0.1'] }, systemResolver()),
-  extraCa: [ca.cert],
-  proxy: undefined,
-});
-const dir = mkdtempSync(join(tmpdir(), 'glovebox-egress-'));
-afterAll(() => {
-  dialer.destroy();
-  rmSync(dir, { recursive: true });
-});
+const { cells, openOrigin, allow, run: runSource, recordsOf } = useHttpCells();
 
 let origin: Origin;
 const got = { bytes: 0 };
@@ -33,40 +16,17 @@ let answer: (request: IncomingMessage, response: ServerResponse) => void;
 beforeEach(async () => {
   got.bytes = 0;
   answer = (_request, response) => void response.end('hello');
-  origin = await openHttp1((request, response) => {
+  origin = await openOrigin((request, response) => {
     request.on('data', (chunk: Buffer) => {
       got.bytes += chunk.length;
     });
     answer(request, response);
-  }, identity);
+  });
   await allow(origin.port);
 });
-afterEach(closeOrigins);
 
-/** The admin's side: the name of the origin may lead to loopback. */
-async function allow(port: number): Promise<void> {
-  const { egressPolicies } = cells().engine;
-  const { policy, revision } = await egressPolicies.get('default');
-  const allowances = [{ id: 'origin', host: 'origin.test', cidrs: ['127.0.0.0/8'], ports: [port], reason: 'a test' }];
-  expect(await egressPolicies.set('default', { ...policy, allowances }, revision, 'local:uid=0', Date.now())).toBe(
-    'set',
-  );
-}
-
-let packages = 0;
-async function run(source: NodeSource, over: Partial<Engine> = {}): Promise<TrialResult> {
-  const packageDir = await writeNode(join(dir, `${packages++}`), source);
-  return runTrial(
-    { ...cells().engine, egress: createEgress(dialer), ...over },
-    {
-      project: 'default',
-      actor: 'local:uid=0',
-      packageDir,
-      inputText: JSON.stringify({ url: `https://origin.test:${origin.port}/` }),
-      configText: '{}',
-    },
-  );
-}
+const run = (source: NodeSource, over: Partial<Engine> = {}): Promise<TrialResult> =>
+  runSource(source, { input: { url: `https://origin.test:${origin.port}/` }, over });
 
 const asking = (rule: object = {}, resources: object = {}) => ({
   capabilities: {
@@ -78,11 +38,6 @@ const asking = (rule: object = {}, resources: object = {}) => ({
   },
   resources,
 });
-
-async function recordsOf({ run: id }: TrialResult): Promise<EgressRecord[]> {
-  const records = await cells().engine.egressLog.list({ project: 'default', run: id, limit: 100 });
-  return records.map(({ cursor: _, ...record }) => record).sort((a, b) => a.seq - b.seq);
-}
 
 async function receiptOf({ run: id, attempt }: TrialResult): Promise<ReceiptPredicate> {
   const found = await cells().engine.store.get('default', id);

@@ -27,6 +27,7 @@ export const testNeeds = [
   { what: 'git (tests plant a repository)', package: 'git', commands: ['git'] },
   { what: 'ps (tests look for processes)', package: 'procps', commands: ['ps'] },
   { what: 'strace (tests trace what cells call)', package: 'strace', commands: ['strace'] },
+  { what: 'tcpdump (tests capture packets)', package: 'tcpdump', commands: ['tcpdump'] },
   { what: 'skopeo (tests read artifacts with it)', package: 'skopeo', commands: ['skopeo'] },
   { what: 'umoci (tests read artifacts with it)', package: 'umoci', commands: ['umoci'] },
   { what: 'dockerd (tests start engines of their own)', package: 'docker.io', commands: ['dockerd'] },
