@@ -244,11 +244,10 @@ describe('pages', () => {
       response.end('[]');
     };
     const body = `
-      let due = ctx.clock.now();
       for (let page = 0; page < 200; page++) {
-        await ctx.clock.sleep(Math.max(0, due - ctx.clock.now()));
-        due = Math.max(due, ctx.clock.now()) + 105;
         await (await ctx.fetch(url + page)).text();
+        // From the answer on: a request that was long on its way would else be followed too soon.
+        await ctx.clock.sleep(102);
       }
       return 200;`;
     const result = await work(answer, body, { http: { maxRequests: 200 } });
