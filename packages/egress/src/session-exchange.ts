@@ -44,6 +44,8 @@ export class Exchange {
   readonly #abort = new AbortController();
   #stoppedBy: 'cell' | 'attempt' | undefined;
   #answer: 'none' | 'begun' | 'whole' = 'none';
+  /** The last chunk of the answer, on its way to the cell. */
+  #sending: Promise<void> = Promise.resolve();
   /** What has left is told of a request that fails as well: where to, and how often. */
   readonly #progress: DialProgress = {
     connected: (address, protocol) => this.#record.connected(address, protocol),
@@ -99,6 +101,7 @@ export class Exchange {
       if (admitted.websocket) await this.#relayWebSocket(admitted, body);
       else await this.#relayAnswer(admitted, body);
       this.#request.end();
+      await this.#sending;
       this.#answer = 'whole';
     } finally {
       body.giveUp();
@@ -161,14 +164,22 @@ export class Exchange {
     this.#answer = 'begun';
   }
 
+  /** The next chunk is asked for while one is on its way: so the end of a short answer leaves in one write with it. */
   async #sendDown(body: DialResponse['body']): Promise<void> {
     const { options, fence } = this.#ports;
     const counted = this.#counted(body);
     for await (const chunk of options.screen?.(counted) ?? counted) {
+      await this.#sending;
       fence.check();
-      await this.#request.write(chunk);
-      this.#record.sentDown(chunk.byteLength);
+      this.#sending = this.#send(chunk);
+      // Heard of where it is waited for.
+      this.#sending.catch(() => {});
     }
+  }
+
+  async #send(chunk: Uint8Array): Promise<void> {
+    await this.#request.write(chunk);
+    this.#record.sentDown(chunk.byteLength);
   }
 
   /** Counted as they come from the origin: what is held back on the way is held in memory all the same. */
