@@ -1,6 +1,9 @@
-import type { AttemptState, ErrorData, LogRecord } from '@glovebox/contract';
+import type { AttemptState, ErrorData, Json, LogRecord } from '@glovebox/contract';
 import type { AttemptErrorView } from '@glovebox/contract/routes';
-import { indented, oneLine, paint, placeText } from './output.ts';
+import { indented, jsonText, oneLine, paint, placeText } from './output.ts';
+
+/** A patch of ours is one rule. */
+const maxPatchChars = 4000;
 
 /** Texts about runs that several commands print. */
 export function stateText(state: AttemptState, stream?: NodeJS.WriteStream): string {
@@ -26,5 +29,19 @@ export function errorLines(error: ErrorData | AttemptErrorView): string {
     lines.push(...frames.slice(0, 10).map((line) => `    ${oneLine(line.trim())}`));
   }
   if (error.hint) lines.push(`  hint: ${indented(error.hint, '    ')}`);
+  const patch = patchOf(error);
+  if (patch !== undefined) {
+    lines.push('  patch of capabilities.http, as the node was told it (glovebox policy check tells it anew):');
+    lines.push(`    ${indented(jsonText(patch, 2), '    ')}`);
+  }
   return lines.join('\n');
 }
+
+/** What would have allowed a request that was denied. A node can say so too: it is shown, and nothing is done by it. */
+function patchOf({ code, details }: ErrorData | AttemptErrorView): Json | undefined {
+  if (code !== 'EGRESS_DENIED' || !isObject(details) || !isObject(details.patch)) return undefined;
+  return JSON.stringify(details.patch).length > maxPatchChars ? undefined : details.patch;
+}
+
+const isObject = (json: Json | undefined): json is { [key: string]: Json } =>
+  typeof json === 'object' && json !== null && !Array.isArray(json);
