@@ -119,12 +119,20 @@ describe('a host that', () => {
   });
 
   it('has a read-only disk is told so', async () => {
-    const through = withReadOnly(cli().dataDir);
-    for (const args of [node, ['run', 'list', '--json'], ['image', 'build', '--force', '--json']]) {
-      const { code, json } = await cli().run(args, { through });
-      expect({ args, code, error: json().error?.code }).toEqual({ args, code: 3, error: 'DATA_DIR_UNUSABLE' });
+    // Of its own: while another command has a database open it can be read, even so.
+    const home = await makeCliHome();
+    try {
+      await home.node('good', { id: 'good', body: 'return 42;' });
+      expect((await home.run(['run', 'list'])).code).toBe(0);
+      const through = withReadOnly(home.dataDir);
+      for (const args of [node, ['run', 'list', '--json'], ['image', 'build', '--force', '--json']]) {
+        const { code, json } = await home.run(args, { through });
+        expect({ args, code, error: json().error?.code }).toEqual({ args, code: 3, error: 'DATA_DIR_UNUSABLE' });
+      }
+      expect((await home.run(['doctor'], { through })).stdout).toMatch(/✗ data-directory/);
+    } finally {
+      home.remove();
     }
-    expect((await cli().run(['doctor'], { through })).stdout).toMatch(/✗ data-directory/);
   });
 });
 

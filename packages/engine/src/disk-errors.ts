@@ -7,7 +7,8 @@ import { GloveboxError } from '@glovebox/contract';
  * @param unusable what is said of the directory where it cannot be used.
  */
 export function asDiskError(thrown: unknown, dir: string, unusable: string): unknown {
-  switch ((thrown as NodeJS.ErrnoException | null | undefined)?.code) {
+  const { code, syscall } = (thrown ?? {}) as Partial<NodeJS.ErrnoException>;
+  switch (code) {
     case 'ENOSPC':
     case 'EDQUOT':
       return new GloveboxError('DISK_FULL', { message: `No space left in ${dir}.`, cause: thrown });
@@ -16,8 +17,14 @@ export function asDiskError(thrown: unknown, dir: string, unusable: string): unk
     case 'EROFS':
     case 'ENOTDIR':
     case 'ELOOP':
-      return new GloveboxError('DATA_DIR_UNUSABLE', { message: unusable, cause: thrown });
+      return unusableError(unusable, thrown);
+    case 'ENOENT':
+      // What Node.js says of a directory that it was to make with all above it, where the disk is read-only.
+      return syscall === 'mkdir' ? unusableError(unusable, thrown) : thrown;
     default:
       return thrown;
   }
 }
+
+const unusableError = (message: string, cause: unknown): GloveboxError =>
+  new GloveboxError('DATA_DIR_UNUSABLE', { message, cause });
