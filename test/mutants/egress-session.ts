@@ -61,6 +61,16 @@ export const egressSessionMutants: readonly Mutant[] = [
     why: 'an attempt could receive after its deadline',
   },
   {
+    file: source('session-exchange'),
+    find: '      await this.#sending.catch(() => {});\n      throw error;',
+    replace: '      throw error;',
+    test: {
+      file: source('session-broken-off.test'),
+      name: 'what is on record of an answer that breaks off is what the cell has got where the chunk after one that is on its way is over the budget',
+    },
+    why: 'a cell would have more of an answer than its record tells',
+  },
+  {
     file: source('answers'),
     find: 'addressReasons.has(reason) ? hint : message',
     replace: 'message',

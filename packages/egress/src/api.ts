@@ -224,7 +224,10 @@ export interface SessionOptions {
    * then nothing leaves.
    */
   readonly record: (record: EgressRecord) => Promise<void>;
-  /** Between the origin and the cell, for each answer: what is looked for in it, and stopped. */
+  /**
+   * Between the origin and the cell, for each answer: what is looked for in it, and stopped. A chunk that it has yielded is on its
+   * way, and must not be changed any more. It ends when the body that it is given does.
+   */
   readonly screen?: (body: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>;
   /** The cell asks for more refusals than anybody has use for: it only keeps the host busy, and must end. Told once. */
   readonly onAbuse?: (detail: string) => void;

@@ -168,12 +168,18 @@ export class Exchange {
   async #sendDown(body: DialResponse['body']): Promise<void> {
     const { options, fence } = this.#ports;
     const counted = this.#counted(body);
-    for await (const chunk of options.screen?.(counted) ?? counted) {
-      await this.#sending;
-      fence.check();
-      this.#sending = this.#send(chunk);
-      // Heard of where it is waited for.
-      this.#sending.catch(() => {});
+    try {
+      for await (const chunk of options.screen?.(counted) ?? counted) {
+        await this.#sending;
+        fence.check();
+        this.#sending = this.#send(chunk);
+        // Heard of where it is waited for.
+        this.#sending.catch(() => {});
+      }
+    } catch (error) {
+      // What the cell has been given is told of it before the end is.
+      await this.#sending.catch(() => {});
+      throw error;
     }
   }
 
