@@ -55,8 +55,8 @@ export const egressSessionMutants: readonly Mutant[] = [
   },
   {
     file: source('session-exchange'),
-    find: '      fence.check();\n      this.#sending = this.#send(chunk);',
-    replace: '      this.#sending = this.#send(chunk);',
+    find: '        fence.check();\n        this.#sending = this.#send(chunk);',
+    replace: '        this.#sending = this.#send(chunk);',
     test: fence('at the deadline an answer ends: the next chunk comes at it'),
     why: 'an attempt could receive after its deadline',
   },
