@@ -29,7 +29,7 @@ function launch() {
       '--disallow-code-generation-from-strings',
       '--disable-warning=ExperimentalWarning',
       // MiB. What modules leave behind as they load would be collected many times over, a sixth of a short command. And no
-      // more, as V8 would take where much passes through: a long download would hold three times 32.
+      // more: V8 would take it where much passes through, and hold 50 MB more for a long download.
       '--min-semi-space-size=8',
       '--max-semi-space-size=8',
       entry,
